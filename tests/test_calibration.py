@@ -41,9 +41,9 @@ def test_a_candidate_is_measured_as_metrics_would(n_bits, k):
     sides = (judged(n, [0.5, 0.3, 0.2], n_bits, seed=seed) for n, seed in ((150, 0), (40, 1)))
     search = ValidationSearch(*sides, k=k)
     cut = thresholds(search.documents.scores, "median")
-    bit = 5
+    places, bit = search.places(cut), 5
     choices = np.unique(candidates(search.documents.scores)[:, bit])
-    found = search.candidate_precision(bit, cut, choices)
+    found = search.candidate_precision(places, bit, cut, choices)
     for choice, precision in zip(choices, found.T, strict=True):
         changed = cut.copy()
         changed[bit] = choice
@@ -73,6 +73,15 @@ def test_no_bit_of_best_thresholds_is_the_same_for_all_documents(n_queries):
     ones = binarize(documents.scores, cut).mean(axis=0)
     assert ((ones > 0.01) & (ones < 0.99)).all()
     assert binarize(documents.scores, thresholds(documents.scores, "sign"))[:, 2].all()
+
+
+def test_moving_a_threshold_keeps_the_distances_true():
+    search = ValidationSearch(judged(60, [0.7, 0.3]), judged(30, [0.7, 0.3], seed=1))
+    cut = thresholds(search.documents.scores, "median")
+    places, old = search.places(cut), cut[3]
+    cut[3] = np.float32(0.7)
+    search.move(places, 3, old, cut[3])
+    assert (places == search.places(cut)).all()
 
 
 def test_ascent_finds_what_all_combinations_contain():

@@ -8,7 +8,7 @@ documents with a label in common, the other bits staying as they are.
 import numpy as np
 
 from vdsh.codes import FIXED, Scores, thresholds
-from vdsh.metrics.by_threshold import ValidationSearch
+from vdsh.metrics.by_threshold import Places, ValidationSearch
 from vdsh.model.health import is_constant
 
 _QUANTILES = (0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85)
@@ -52,8 +52,9 @@ def best_thresholds(scores: Scores, search: ValidationSearch, *, errors: float =
     """
     choices = candidates(scores)
     cut: Scores = max(choices[: len(FIXED)], key=search.precision).copy()
+    places = search.places(cut)
     for _ in range(_MOST_SWEEPS):
-        moved = [_improve(search, bit, cut, choices, errors) for bit in range(len(cut))]
+        moved = [_improve(search, places, bit, cut, choices, errors) for bit in range(len(cut))]
         if not any(moved):
             break
     return cut
@@ -80,15 +81,16 @@ def candidates(scores: Scores) -> Scores:
 
 
 def _improve(
-    search: ValidationSearch, bit: int, cut: Scores, choices: Scores, errors: float
+    search: ValidationSearch, places: Places, bit: int, cut: Scores, choices: Scores, errors: float
 ) -> bool:
     """Move one threshold where that is a gain beyond chance; say whether it moved."""
-    levels = np.unique(choices[:, bit])
-    found = search.candidate_precision(bit, cut, levels)
-    gains = found - found[:, [np.searchsorted(levels, cut[bit])]]
+    levels, old = np.unique(choices[:, bit]), cut[bit]
+    found = search.candidate_precision(places, bit, cut, levels)
+    gains = found - found[:, [np.searchsorted(levels, old)]]
     best = int(gains.mean(axis=0).argmax())
     gain, error = gains[:, best].mean(), gains[:, best].std() / np.sqrt(len(gains))
     if gain <= max(_LEAST_GAIN, errors * error):
         return False
     cut[bit] = levels[best]
+    search.move(places, bit, old, cut[bit])
     return True

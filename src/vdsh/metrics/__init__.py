@@ -8,5 +8,5 @@ ask different questions; tests hold them equal.
 `vdsh.hashers.vdsh.validation` asks after every epoch, where the network is: it counts the same
     `Tally` in torch, so that neither weights nor codes leave a GPU.
 `by_threshold` asks thousands of times while thresholds are chosen, for codes that differ in one
-    bit: it measures every candidate of a bit in one pass over the documents.
+    bit: it keeps all distances and measures every candidate of a bit in one pass over them.
 """

@@ -15,6 +15,8 @@ from vdsh.model.health import sample
 
 MOST_DOCUMENTS, MOST_QUERIES = 20_000, 2_000  # what a measurement looks at, at most
 
+Places = NDArray[np.uint16]
+
 
 class Judged(NamedTuple):
     """Documents whose labels are known."""
@@ -57,7 +59,6 @@ class ValidationSearch:
 
     def __init__(self, documents: Judged, queries: Judged, *, k: int = 100) -> None:
         self.documents, self.queries = documents, queries
-        self.relevant = _relevant(documents, queries)
         self.k = min(k, len(documents.scores))
 
     @classmethod
@@ -74,42 +75,58 @@ class ValidationSearch:
 
     def precision(self, cut: Scores) -> float:
         """Measure expected precision at k with these thresholds, as `metrics` does."""
-        return float(self.candidate_precision(0, cut, cut[:1]).mean())
+        return float(self.candidate_precision(self.places(cut), 0, cut, cut[:1]).mean())
 
-    def candidate_precision(self, bit: int, cut: Scores, candidates: Scores) -> NDArray[np.float64]:
+    def places(self, cut: Scores) -> Places:
+        """Compute 2 * distance + relevance of each document for each query.
+
+        One number for both halves the memory traffic of the search, which is all its time.
+        """
+        from vdsh.metrics.distance_kernels import fill
+
+        words, masks = _words(self.documents, cut)
+        query_words, query_masks = _words(self.queries, cut)
+        places = np.empty((len(query_words), len(words)), np.uint16)
+        spread(
+            lambda i, j: fill(query_words[i:j], query_masks[i:j], words, masks, places[i:j]),
+            len(places),
+        )
+        return places
+
+    def candidate_precision(
+        self, places: Places, bit: int, cut: Scores, candidates: Scores
+    ) -> NDArray[np.float64]:
         """Measure each query's precision with each candidate as the threshold of one bit.
 
-        Candidates come in rising order; the other bits have the thresholds `cut`. The result has
-        the shape (n_queries, n_candidates).
+        Candidates come in rising order, `cut[bit]` among them: (n_queries, n_candidates).
         """
         from vdsh.metrics.distance_kernels import precisions
 
-        words, ranks = _without(bit, self.documents, cut, candidates)
-        asked, asked_ranks = _without(bit, self.queries, cut, candidates)
-        columns, sizes = np.ascontiguousarray(words.T), (len(candidates), len(cut), self.k)
+        # A score above c of the candidates has a 1 with just those, so one pass serves them all.
+        ranks = np.searchsorted(candidates, self.documents.scores[:, bit]).astype(np.uint8)
+        query_ranks = np.searchsorted(candidates, self.queries.scores[:, bit])
+        current = int(np.searchsorted(candidates, cut[bit]))
+        shape = len(candidates), len(cut)
+        parts = spread(
+            lambda i, j: precisions(places[i:j], query_ranks[i:j], ranks, current, *shape, self.k),
+            len(places),
+        )
+        return np.concatenate(parts)
 
-        def measure(i: int, j: int) -> NDArray[np.float64]:
-            queries = asked[i:j], asked_ranks[i:j], self.relevant[i:j]
-            return precisions(*queries, columns, ranks, *sizes)
+    def move(self, places: Places, bit: int, old: np.float32, new: np.float32) -> None:
+        """Bring `places` up to date after a threshold has changed."""
+        from vdsh.metrics.distance_kernels import move
 
-        return np.concatenate(spread(measure, len(asked)))
-
-
-def _without(
-    bit: int, part: Judged, cut: Scores, candidates: Scores
-) -> tuple[Words, NDArray[np.uint8]]:
-    """Give codes that all have a 0 in one bit, and for how many candidates it would be a 1.
-
-    A score above c of the candidates has a 1 with just those, so one pass serves them all.
-    """
-    bits = binarize(part.scores, cut)
-    bits[:, bit] = 0
-    ranks = np.searchsorted(candidates, part.scores[:, bit]).astype(np.uint8)
-    return to_words(pack(bits)), ranks
+        before, after = (
+            [part.scores[:, bit] > cut for part in (self.queries, self.documents)]
+            for cut in (old, new)
+        )
+        spread(
+            lambda i, j: move(places[i:j], before[0][i:j], before[1], after[0][i:j], after[1]),
+            len(places),
+        )
 
 
-def _relevant(documents: Judged, queries: Judged) -> NDArray[np.uint8]:
-    """Say which documents share a label with each query, of shape (n_queries, n_docs)."""
-    labels, asked = documents.labels.astype(np.float32), queries.labels.astype(np.float32)
-    blocks = (asked[i : i + 256] @ labels.T > 0 for i in range(0, len(asked), 256))
-    return np.concatenate([block.view(np.uint8) for block in blocks])
+def _words(part: Judged, cut: Scores) -> tuple[Words, Words]:
+    codes = pack(binarize(part.scores, cut))
+    return to_words(codes), to_words(np.packbits(part.labels, axis=1))

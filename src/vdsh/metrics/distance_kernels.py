@@ -7,7 +7,8 @@ from vdsh.codes import Words
 from vdsh.jit import kernel
 from vdsh.jit_kernels import popcount
 
-Ranks = NDArray[np.uint8]  # how many of the candidates a score is above
+Places = NDArray[np.uint16]
+Mask = NDArray[np.bool_]
 
 
 @kernel(inline="always")  # five times as fast as a call
@@ -36,33 +37,45 @@ def place_counts(
 
 
 @kernel()
+def fill(
+    query_words: Words, query_masks: Words, words: Words, masks: Words, places: Places
+) -> None:
+    """Fill in the place of each document for each query."""
+    for q in range(len(places)):
+        for i in range(len(words)):
+            places[q, i] = _place(query_words, query_masks, q, words, masks, i)
+
+
+@kernel()
+def move(places: Places, query_before: Mask, before: Mask, query_after: Mask, after: Mask) -> None:
+    """Bring places up to date after one bit of queries and documents has changed."""
+    for q in range(len(places)):
+        for i in range(len(before)):
+            places[q, i] += 2 * (after[i] != query_after[q]) - 2 * (before[i] != query_before[q])
+
+
+@kernel()
 def precisions(
-    query_words: Words,
-    query_ranks: Ranks,
-    relevant: NDArray[np.uint8],
-    words: Words,
-    ranks: Ranks,
+    places: Places,
+    query_ranks: NDArray[np.int64],
+    ranks: NDArray[np.uint8],
+    current: int,
     n_candidates: int,
     n_bits: int,
     k: int,
 ) -> NDArray[np.float64]:
-    """Compute precision at k for each query and candidate, ties broken at random.
-
-    The words of documents lie in columns: several are compared in one instruction.
-    """
-    out = np.empty((len(query_words), n_candidates))
-    counts = np.empty((n_candidates + 1, 2 * n_bits + 2), np.int32)  # stays in the first cache
-    places = np.empty(len(ranks), np.uint16)
-    for q in range(len(out)):
+    """Compute precision at k for each query and candidate, ties broken at random."""
+    out = np.empty((len(places), n_candidates))
+    counts = np.empty((n_candidates + 1, 2 * n_bits + 4), np.int32)  # stays in the first cache
+    for q in range(len(places)):
         counts[:] = 0
-        for i in range(len(places)):
-            places[i] = relevant[q, i]
-        for j in range(len(words)):
-            word = query_words[q, j]
-            for i in range(len(places)):
-                places[i] += np.uint16(2 * popcount(words[j, i] ^ word))
-        for i in range(len(places)):
-            counts[ranks[i], places[i]] += 1
+        for i in range(len(ranks)):
+            counts[ranks[i], places[q, i]] += 1
+        above = query_ranks[q] > current
+        for rank in range(n_candidates + 1):
+            if (rank > current) != above:  # the bit differs now: take it out of the distance
+                for place in range(counts.shape[1] - 2):
+                    counts[rank, place] = counts[rank, place + 2]
         _walk(counts, query_ranks[q], k, out[q])
     return out
 
