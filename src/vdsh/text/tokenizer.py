@@ -35,8 +35,8 @@ _WITHOUT_SPACES = {*range(0x0E00, 0x0F00), *range(0x1000, 0x10A0), *range(0x1780
 _VOWELS_AFTER = (0x0E30, 0x0E32, 0x0E33, 0x0E45, 0x0EB0, 0x0EB2, 0x0EB3)  # Thai and Lao
 _PICTOGRAPHS = ((0x2600, 0x27C0), (0x1F000, 0x1FB00))
 _STYLES = ((0xFE00, 0xFE10), (0x1F3FB, 0x1F400))  # variants and skin tones of the emoji before them
-# Where they overlap the last counts.
-_RANGES = ((_IDEOGRAPHS, IDEOGRAPH), (_PICTOGRAPHS, SYMBOL), (_STYLES, SEPARATOR))
+# Where they overlap the first counts.
+_RANGES = ((_STYLES, SEPARATOR), (_PICTOGRAPHS, SYMBOL), (_IDEOGRAPHS, IDEOGRAPH))
 
 
 class Tokens(NamedTuple):
@@ -141,11 +141,7 @@ class _Letters(dict[int, str]):
     """A letter for the class of each code point, for `str.translate`; filled as they are met."""
 
     def __missing__(self, point: int) -> str:
-        if point < TABLE_SIZE:
-            kind = int(character_classes()[point])
-        else:
-            kind = IDEOGRAPH if point < 0x40000 else SEPARATOR
-        letter = self[point] = " wis'm"[kind]
+        letter = self[point] = " wis'm"[_class(point)]
         return letter
 
 
@@ -155,16 +151,31 @@ _UNIT = re.compile(f"[im]m{{0,{MOST_ATTACHED}}}")
 _TOKEN = re.compile(f"w+(?:'w+)*'?|{_UNIT.pattern}(?:i{_UNIT.pattern[4:]})*|s")
 
 
+def _class(point: int) -> int:
+    """Tell what a code point is in a text."""
+    if point >= TABLE_SIZE:
+        return IDEOGRAPH if point < 0x40000 else SEPARATOR
+    if point == ord("'"):
+        return APOSTROPHE
+    for ranges, kind in _RANGES:
+        if any(start <= point < stop for start, stop in ranges):
+            return kind
+    category = unicodedata.category(chr(point))[0]
+    if category in "LM" and point in _WITHOUT_SPACES:
+        return ATTACHED if category == "M" or point in _VOWELS_AFTER else IDEOGRAPH
+    return WORD if category in "LNM" else SEPARATOR
+
+
 @cache
 def character_classes() -> NDArray[np.uint8]:
     """Tell for each code point what it is in a text."""
-    categories = "".join(unicodedata.category(chr(point))[0] for point in range(TABLE_SIZE))
-    classes = np.array([WORD if category in "LNM" else SEPARATOR for category in categories], "u1")
+    classes = np.zeros(TABLE_SIZE, np.uint8)
+    for point in range(TABLE_SIZE):
+        if unicodedata.category(chr(point))[0] in "LNM":
+            classes[point] = WORD
     for point in _WITHOUT_SPACES:
-        if categories[point] in "LM":
-            is_attached = categories[point] == "M" or point in _VOWELS_AFTER
-            classes[point] = ATTACHED if is_attached else IDEOGRAPH
-    for ranges, kind in _RANGES:
+        classes[point] = _class(point)
+    for ranges, kind in reversed(_RANGES):
         for start, stop in ranges:
             classes[start:stop] = kind
     classes[ord("'")] = APOSTROPHE
