@@ -17,10 +17,12 @@ from common import alternate, posts, run
 from scipy.stats import spearmanr
 
 from vdsh import TextHasher
-from vdsh.explain import confidence, effects, explain_bits, explain_text
+from vdsh.explain import effects, explain_bits, explain_text
+from vdsh.explain.bits import share_kept
 from vdsh.explain.texts import pushes
 from vdsh.labels import read_labels
-from vdsh.metrics.ranking import expected_precision
+from vdsh.metrics.ranking import precision_at, tally
+from vdsh.model import as_model
 
 MODELS = (("vdsh", 0), ("vdsh", 200), ("vdsh-s", 0), ("vdsh-s", 200))
 BITS, EPOCHS, SEED = 32, 8, 0
@@ -115,8 +117,8 @@ def by_confidence(hasher, data):
     labels = read_labels(data.train.labels)
     test_labels = read_labels(data.test.labels, labels.names).matrix
     codes, queries = hasher.encode(data.train.texts), hasher.encode(data.test.texts)
-    precision = expected_precision(queries, test_labels, codes, labels.matrix, k=100)
-    sure = confidence(hasher, data.test.texts)
+    precision = precision_at(tally(queries, test_labels, codes, labels.matrix), 100)
+    sure = share_kept(as_model(hasher).bit_probabilities(data.test.texts))
     groups = np.array_split(np.argsort(sure, kind="stable"), 4)
     return {
         "precision": rounded(precision.mean()),

@@ -20,8 +20,8 @@ import faiss
 import numpy as np
 from common import posts, run
 
-from vdsh.explain import bit_probabilities
 from vdsh.jit import kernel
+from vdsh.model import as_model
 from vdsh.pipeline import TextHasher
 from vdsh.search.probing import LOOK_UP, scan_time
 from vdsh.search.rows import RowIndex
@@ -43,7 +43,7 @@ def learned(given, method, n_bits):
         data = posts(given.quick)
         hasher = TextHasher(method, n_bits=n_bits, random_state=0, epochs=EPOCHS)
         hasher.fit(data.train.texts, data.train.labels if method == "vdsh-s" else None)
-        likely = bit_probabilities(hasher, data.train.texts).astype(np.float32)
+        likely = as_model(hasher).bit_probabilities(data.train.texts).astype(np.float32)
         queries = hasher.encode(data.test.texts)
         if given.quick:
             return likely, queries

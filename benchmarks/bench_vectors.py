@@ -28,7 +28,7 @@ from vdsh.datasets.newsgroups import keep_headers
 from vdsh.datasets.reuters import most_frequent
 from vdsh.documents import Document
 from vdsh.embed import embed
-from vdsh.evaluation import evaluate_hasher
+from vdsh.evaluation import evaluate_codes
 from vdsh.hashers import VDSH, VectorHasher
 from vdsh.text import BagOfWords
 
@@ -91,7 +91,8 @@ def measure(model, quick, job):
     )
     hasher = VDSH(bits, random_state=seed, **({"epochs": 2} if quick else {}))
     hasher.fit(*train, validation=validation, vectors=vectors)
-    found = evaluate_hasher(hasher, test, train).means["precision@100"]
+    codes = [(hasher.encode_counts(counts), labels) for counts, labels in (test, train)]
+    found = evaluate_codes(*codes[0], *codes[1]).means["precision@100"]
     row = dict(zip(FIELDS, job, strict=True)) | {"test": round(found, 4)}
     print(row, flush=True)
     return row

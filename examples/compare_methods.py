@@ -5,7 +5,7 @@ Put your own in place of the docstrings: `documents = list(read_documents("mine.
 
 from vdsh import TextHasher
 from vdsh.datasets import docstrings, random_split
-from vdsh.evaluation import compare, evaluate_hasher, yardsticks
+from vdsh.evaluation import compare, evaluate_codes, yardsticks
 
 AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")
 QUICK = {  # a small model that learns in seconds; leave it away for your own
@@ -24,14 +24,15 @@ precisions = {}
 for name, settings in METHODS.items():
     hasher = TextHasher(name, n_bits=16, random_state=0, **settings)
     hasher.fit(data.train.texts, data.train.labels, progress=False)
-    queries, database = (
-        (hasher.vectorizer_.transform(part.texts), part.labels) for part in (data.test, data.train)
-    )
-    found = evaluate_hasher(hasher.hasher_, queries, database, k=50)
+    codes, queries = hasher.encode(data.train.texts), hasher.encode(data.test.texts)
+    found = evaluate_codes(queries, data.test.labels, codes, data.train.labels, k=50)
     precisions[name] = found.values["precision@50"]  # a value for each query
 
 print(f"Precision at 50, 16 bits, {len(data.test.ids)} queries:")
-for name, value in yardsticks(queries, database, k=50).items():
+counted = [
+    (hasher.vectorizer_.transform(part.texts), part.labels) for part in (data.test, data.train)
+]
+for name, value in yardsticks(*counted, k=50).items():
     print(f"  {name:<20} {value:.3f}")
 for name, values in sorted(precisions.items(), key=lambda item: item[1].mean()):
     print(f"  {name:<20} {values.mean():.3f}")

@@ -15,7 +15,7 @@ from vdsh.hashers import HASHERS
 from vdsh.hashers.thresholds import best_thresholds, calibrate, candidates
 from vdsh.labels import read_labels
 from vdsh.metrics.by_threshold import Judged, ValidationSearch, choose_k, some_known
-from vdsh.metrics.ranking import expected_precision
+from vdsh.metrics.ranking import precision_at, tally
 
 
 def judged(n_docs, shares, n_bits=8, noise=0.5, seed=0):
@@ -32,7 +32,7 @@ def slow_precision(search, cut):
         pack(binarize(part.scores, cut)) for part in (search.documents, search.queries)
     )
     labels = search.queries.labels, search.documents.labels
-    return expected_precision(queries, labels[0], codes, labels[1], k=search.k)
+    return precision_at(tally(queries, labels[0], codes, labels[1]), search.k)
 
 
 @pytest.mark.parametrize("n_bits", [8, 24, 72, 256])
@@ -191,13 +191,12 @@ def test_fit_chooses_the_best_thresholds_on_validation():
         )
         for threshold in ("median", "best")
     ]
-    median, best = (
-        expected_precision(
-            hasher.encode(validation[0]), read_labels(validation[1]).matrix,
-            hasher.encode(texts), read_labels(labels).matrix, k=choose_k(len(texts)),
-        ).mean()
+    asked, known = read_labels(validation[1]).matrix, read_labels(labels).matrix
+    counts = [
+        tally(hasher.encode(validation[0]), asked, hasher.encode(texts), known)
         for hasher in hashers
-    )  # fmt: skip
+    ]
+    median, best = (precision_at(each, choose_k(len(texts))).mean() for each in counts)
     assert best > median
     assert hashers[1].hasher_.calibration_ == pytest.approx({"before": median, "after": best})
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from vdsh.datasets import newsgroups, rcv1, reuters, tmc
-from vdsh.datasets.rcv1_kernels import recover_counts
+from vdsh.datasets.rcv1_counts import recover_counts
 from vdsh.documents import read_documents
 from vdsh.errors import InputError
 
@@ -113,7 +113,6 @@ def test_rcv1_is_read_from_vectors_and_topics(tmp_path):
     rcv1.parse(tmp_path)
     corpus = rcv1.read(tmp_path)
     assert corpus.documents.ids[:3] == ["train/2286", "train/2336", "test/26151"]
-    assert corpus.parts == ["train"] * 2 + ["test"] * 8
     assert corpus.documents.labels[:2] == [("CCAT", "E11", "ECAT"), ("E11", "ECAT")]
     assert corpus.documents.features.shape == (10, 47_236)
     assert corpus.documents.features[[0]].indices.tolist() == [863, 1522]

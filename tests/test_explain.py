@@ -9,14 +9,13 @@ from vdsh.codes import to_hex, unpack
 from vdsh.errors import InputError
 from vdsh.explain import (
     as_fields,
-    bit_probabilities,
-    confidence,
-    explain_bit,
+    check_bit,
     explain_bits,
     explain_pair,
     explain_text,
 )
 from vdsh.explain.effects import encoder_effects, input_spread, made_up_documents
+from vdsh.model import as_model
 
 SPACE_TEXT = "the crew of the shuttle left the moon in a rocket"
 SPORT_TEXT = "the coach and the team won the match of the season"
@@ -54,7 +53,7 @@ def baseline():
 
 def test_words_of_a_topic_push_the_bit_that_tells_the_topics_apart(generative):
     bit, (ones, zeros) = telling_bit(generative)
-    found = explain_bit(generative, bit, n_words=5)
+    found = explain_bits(generative, n_words=5)[bit]
     assert set(names(found.ones)) <= set(ones)
     assert set(names(found.zeros)) <= set(zeros)
 
@@ -79,7 +78,7 @@ def test_models_without_a_decoder_are_explained_by_their_encoder(model):
     settings = quick(model, epochs=5)
     hasher = TextHasher(model, n_bits=8, random_state=0, **settings).fit(*toy_corpus())
     bit, (ones, _) = telling_bit(hasher)
-    found = explain_bit(hasher, bit, n_words=3)
+    found = explain_bits(hasher, n_words=3)[bit]
     assert found.decoder_ones is None
     assert set(names(found.ones)) & set(ones)
     assert explain_text(hasher, SPACE_TEXT).code == to_hex(hasher.encode([SPACE_TEXT]))[0]
@@ -124,7 +123,7 @@ def test_weightings_without_document_frequencies_are_explained_too():
     settings = quick("vdsh", weighting="tf", decoder_size=0, threshold="median", **LEARNS)
     hasher = TextHasher("vdsh", n_bits=8, random_state=0, **settings).fit(*toy_corpus())
     bit, (ones, _) = telling_bit(hasher)
-    found = explain_bit(hasher, bit, n_words=5)
+    found = explain_bits(hasher, n_words=5)[bit]
     assert set(names(found.ones)) <= set(ones)
     assert set(names(found.decoder_ones)) <= set(ones)
 
@@ -173,15 +172,17 @@ def test_probabilities_are_those_of_draws_from_the_posterior(generative):
     assert (drawn != values).sum(axis=1).mean() == pytest.approx(found.expected_wrong, abs=0.05)
 
 
-def test_many_texts_get_the_confidence_they_get_alone(fitted):
-    together = confidence(fitted, [SPACE_TEXT, SPORT_TEXT])
-    alone = [explain_text(fitted, text).confidence for text in (SPACE_TEXT, SPORT_TEXT)]
-    assert together == pytest.approx(alone)
-    assert bit_probabilities(fitted, [SPACE_TEXT]).shape == (1, 16)
+def test_a_text_gets_the_probabilities_it_gets_among_others(fitted):
+    together = as_model(fitted).bit_probabilities([SPACE_TEXT, SPORT_TEXT])
+    for chances, text in zip(together, (SPACE_TEXT, SPORT_TEXT), strict=True):
+        found = explain_text(fitted, text)
+        assert chances == pytest.approx([one.probability for one in found.bits])
+        assert found.confidence == pytest.approx(np.maximum(chances, 1 - chances).mean())
 
 
 def test_a_text_of_both_topics_is_less_sure(generative):
-    pure, mixed = confidence(generative, ["moon crew orbit launch", "moon crew goal match"])
+    texts = "moon crew orbit launch", "moon crew goal match"
+    pure, mixed = (explain_text(generative, text).confidence for text in texts)
     assert pure > mixed
 
 
@@ -215,7 +216,7 @@ def test_a_pair_becomes_the_json_of_the_service(fitted):
     assert fields["code"] == to_hex(fitted.encode([SPACE_TEXT]))[0]
     assert fields["other"]["bits"][0].keys() >= {"bit", "value", "probability", "words"}
     assert fields["agreement"].keys() == {"agree", "differ", "shared_words"}
-    bit = as_fields(explain_bit(fitted, 0))
+    bit = as_fields(explain_bits(fitted)[0])
     assert bit.keys() >= {"ones", "zeros", "balance", "entropy", "unused", "duplicates"}
     assert bit["ones"][0].keys() == {"word", "weight"}
 
@@ -277,7 +278,7 @@ def test_a_text_without_known_words_cannot_be_explained(fitted, text, said):
 @pytest.mark.parametrize("bit", [-1, 16])
 def test_an_unknown_bit_is_refused(fitted, bit):
     with pytest.raises(InputError, match="the bits of this model are 0 to 15"):
-        explain_bit(fitted, bit)
+        check_bit(fitted, bit)
 
 
 def test_senseless_numbers_of_words_and_documents_are_refused(fitted):
@@ -294,7 +295,7 @@ def test_a_model_without_a_posterior_does_not_say_how_sure_it_is(baseline):
     assert found.bits[0].probability is None
     assert unpack([[int(found.code, 16)]])[0].tolist() == [one.value for one in found.bits]
     with pytest.raises(InputError, match="does not say how sure"):
-        confidence(baseline, [SPACE_TEXT])
+        as_model(baseline).bit_probabilities([SPACE_TEXT])
 
 
 def test_a_loaded_model_explains_like_the_one_that_was_saved(fitted, model_folder):

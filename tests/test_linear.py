@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from conftest import toy_corpus
 from vdsh import TextHasher
 from vdsh.errors import InputError
-from vdsh.explain import bit_probabilities, confidence, explain_bits
+from vdsh.explain import explain_bits, explain_text
 from vdsh.hashers import LinearHashing
 from vdsh.jit import available_threads, use_threads
 from vdsh.model.encoders import normal_cdf
@@ -87,8 +87,8 @@ def test_probabilities_are_those_of_other_halves(texts, learned):
     bits = hasher.transform(two).reshape(-1)
     for some in np.array_split(np.argsort(chances, axis=None), 5):
         assert bits[some].mean() == pytest.approx(chances.reshape(-1)[some].mean(), abs=0.05)
-    assert bit_probabilities(learned, texts[:3]).shape == (3, 16)
-    assert (confidence(learned, texts[:3]) > 0.5).all()
+    assert learned.model_.bit_probabilities(texts[:3]).shape == (3, 16)
+    assert all(explain_text(learned, text).confidence > 0.5 for text in texts[:3])
 
 
 def test_words_behind_a_bit_are_those_of_the_regression(learned):

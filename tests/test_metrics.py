@@ -9,7 +9,6 @@ from vdsh.errors import InputError
 from vdsh.metrics.ranking import (
     average_precision,
     cosine_precision,
-    expected_precision,
     ndcg_at,
     precision_at,
     precision_within,
@@ -31,13 +30,13 @@ def all_orders_precision(distances, relevant, k):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 7])
-def test_expected_precision_is_the_mean_over_all_orders_of_ties(k):
+def test_precision_is_the_mean_over_all_orders_of_ties(k):
     rng = np.random.default_rng(k)
     bits, query = rng.integers(0, 2, (7, 8)), rng.integers(0, 2, (1, 8))
     bits[3:6] = bits[0]  # a group of ties
     labels = rng.integers(0, 2, (7, 3)).astype(np.uint8)
     query_labels = np.array([[1, 0, 1]], np.uint8)
-    found = expected_precision(pack(query), query_labels, pack(bits), labels, k=k)
+    found = precision_at(tally(pack(query), query_labels, pack(bits), labels), k)
     distances = (bits != query).sum(axis=1)
     relevant = (labels & query_labels).any(axis=1)
     assert found == pytest.approx([all_orders_precision(distances, relevant, k)])
@@ -45,20 +44,21 @@ def test_expected_precision_is_the_mean_over_all_orders_of_ties(k):
 
 def test_k_beyond_the_database_takes_all_documents():
     codes, labels = np.zeros((4, 1), np.uint8), np.array([[1], [1], [0], [0]], np.uint8)
-    assert expected_precision(codes[:1], labels[:1], codes, labels, k=100) == pytest.approx([0.5])
+    assert precision_at(tally(codes[:1], labels[:1], codes, labels), 100) == pytest.approx([0.5])
 
 
 def test_codes_and_labels_may_be_longer_than_a_word():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 256, (50, 17), dtype=np.uint8)
     labels = np.eye(50, 130, dtype=np.uint8)
-    assert expected_precision(codes, labels, codes, labels, k=1) == pytest.approx(np.ones(50))
+    assert precision_at(tally(codes, labels, codes, labels), 1) == pytest.approx(np.ones(50))
 
 
 def test_an_empty_database_is_refused():
     with pytest.raises(InputError, match="no documents to search"):
-        expected_precision(
-            np.zeros((1, 1), np.uint8), np.ones((1, 1)), np.zeros((0, 1)), np.zeros((0, 1))
+        precision_at(
+            tally(np.zeros((1, 1), np.uint8), np.ones((1, 1)), np.zeros((0, 1)), np.zeros((0, 1))),
+            100,
         )
 
 

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from vdsh.hashers import HASHERS
 from vdsh.hashers.vector_hasher import METHODS
 from vdsh.model import Model, as_model
 from vdsh.model.encoders import ENCODERS
-from vdsh.text.tokenizer import _class, character_classes, find_tokens, tokenize
+from vdsh.text.tokenizer import find_tokens, tokenize
 
 DATA = Path(__file__).parent / "data"
 SAVED = json.loads((DATA / "codes.json").read_text(encoding="utf-8"))
@@ -148,9 +147,3 @@ def test_one_text_has_the_tokens_that_the_kernel_finds(text):
 def test_long_words_are_dropped_either_way():
     for length in (99, 100, 101):
         assert tokenize("a" * length + " bc") == kernel_tokens("a" * length + " bc")
-
-
-def test_every_character_has_one_class():
-    table = character_classes()
-    assert [_class(point) for point in range(len(table))] == table.tolist()
-    assert unicodedata.category("'") == "Po"

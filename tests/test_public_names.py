@@ -15,19 +15,19 @@ PUBLIC = {
         SpectralHashing StackedRBM VDSH VDSH_S VDSH_SP VectorHasher
         default_method""",
     "vdsh.explain": """Agreement BitExplanation PairExplanation Sample SharedWord TextBit
-        TextExplanation Word as_fields bit_probabilities check_bit confidence explain_bit
-        explain_bits explain_pair explain_text sample""",
+        TextExplanation Word as_fields check_bit explain_bits
+        explain_pair explain_text sample""",
     "vdsh.model": "Decoder Model NotLearnedError Posterior WordsOnly as_model",
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
     "vdsh.store": """Copied Duplicates Hit Hits Store copy_store open_store restore_store
         without_password""",
     "vdsh.export": "Exported FORMATS export_codes",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",
-    "vdsh.evaluation": """Comparison Evaluation Quality Query QueryEvaluation Ranking Tally
-        average_precision compare cosine_precision evaluate_codes evaluate_hasher
-        evaluate_queries expected_precision find_faults measure_codes measure_quality ndcg_at
-        precision_at precision_within random_precision read_queries recall_at recall_within
-        tally yardsticks""",
+    "vdsh.evaluation": """Comparison Evaluation Quality Query QueryEvaluation Ranking compare
+        evaluate_codes evaluate_queries find_faults measure_codes measure_quality read_queries
+        yardsticks""",
+    "vdsh.metrics.ranking": """Tally average_precision cosine_precision ndcg_at precision_at
+        precision_within random_precision recall_at recall_within tally""",
     "vdsh.server.app": "create_app",
     "vdsh.errors": """DamageError DownloadError EngineError FolderError InputError MissingFileError
         MissingPackageError OutputExistsError VdshError WriteError missing_package needing

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from conftest import QUICK, toy_corpus
 from vdsh import Document, TextHasher, open_store
-from vdsh.evaluation import Quality, evaluate_hasher, find_faults, measure_quality, yardsticks
+from vdsh.evaluation import Quality, evaluate_codes, find_faults, measure_quality, yardsticks
 from vdsh.evaluation import quality as module
 from vdsh.evaluation.quality import hide_halves, thin
 
@@ -32,7 +32,8 @@ def hasher(train):
 def test_labels_are_measured_as_the_protocol_does(hasher, train, held_out):
     found = measure_quality(hasher, train, held_out)
     parts = [(hasher.vectorizer_.transform(texts), labels) for texts, labels in (held_out, train)]
-    codes = evaluate_hasher(hasher.hasher_, *parts, k=20).means["precision@20"]
+    asked, found_among = ((hasher.encode(texts), labels) for texts, labels in (held_out, train))
+    codes = evaluate_codes(*asked, *found_among, k=20).means["precision@20"]
     assert found[:4] == ("labels", 20, 40, 200)
     assert found.values == {**yardsticks(*parts, k=20), "codes": codes}
     assert found.values["random"] == 0.5

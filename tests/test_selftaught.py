@@ -11,7 +11,7 @@ from vdsh.errors import InputError
 from vdsh.hashers import SelfTaughtHashing
 from vdsh.hashers.baselines.selftaught import eigenmap, median_cuts, neighbour_graph
 from vdsh.labels import read_labels
-from vdsh.metrics.ranking import expected_precision
+from vdsh.metrics.ranking import precision_at, tally
 from vdsh.text import BagOfWords
 
 
@@ -91,7 +91,7 @@ def test_unseen_documents_join_their_topic():
     X, unseen = bag.transform(texts[:80]), bag.transform(texts[80:])
     hasher = SelfTaughtHashing(16, random_state=0).fit(X)
     train, test = read_labels(labels[:80]).matrix, read_labels(labels[80:]).matrix
-    found = expected_precision(hasher.encode(unseen), test, hasher.encode(X), train, k=20)
+    found = precision_at(tally(hasher.encode(unseen), test, hasher.encode(X), train), 20)
     assert found.mean() > 0.95
 
 

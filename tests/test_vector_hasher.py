@@ -11,7 +11,7 @@ from conftest import toy_corpus
 from vdsh import Document, Model, TextHasher, VectorHasher, open_store
 from vdsh.codes import expected_distances, unpack
 from vdsh.errors import InputError
-from vdsh.explain import explain_bit
+from vdsh.explain import explain_bits
 from vdsh.hashers import ITQ, LSH, SpectralHashing
 from vdsh.hashers.vector_hasher import METHODS, ZeroVectorWarning
 from vdsh.server.app import create_app
@@ -91,7 +91,7 @@ def test_a_model_of_vectors_is_itq_and_has_no_words_to_explain_bits(hasher, fold
     assert hasher.model == "itq" and not Model.load(folder).words
     assert "from a drawer" in (folder / "README.md").read_text()
     with pytest.raises(InputError, match="knows no words to explain bits with"):
-        explain_bit(hasher.model_, 0)
+        explain_bits(hasher.model_)
 
 
 def test_a_model_of_vectors_takes_no_texts_and_one_of_texts_no_vectors(hasher, fitted, folder):

@@ -96,7 +96,11 @@ def test_shares_agree_with_a_slow_look_at_every_document(corpus, query, sizes, n
 
 @lightly
 @given(
-    st.lists(texts, max_size=40), texts, st.lists(st.integers(1, 5)), st.integers(1, 4), st.booleans()
+    st.lists(texts, max_size=40),
+    texts,
+    st.lists(st.integers(1, 5)),
+    st.integers(1, 4),
+    st.booleans(),
 )
 def test_the_best_are_the_best_of_all_documents(corpus, query, sizes, n, long):
     if long:  # with passages

@@ -11,8 +11,6 @@ from scipy.sparse import csr_array
 from vdsh.errors import InputError
 from vdsh.text.word_counter import is_missing
 
-_SEVERAL, _NAMES = (list, tuple), {str}  # types that are taken as they are
-
 
 class Labels(NamedTuple):
     """Which document carries which label."""
@@ -94,11 +92,6 @@ def _from_indicator(array: NDArray[Any], names: Sequence[str] | None) -> Labels:
 
 def _as_list(label: Any) -> Sequence[str] | None:
     """Settle one document's labels: None, one label or several."""
-    if type(label) is str:
-        return [label]
-    if type(label) in _SEVERAL and set(map(type, label)) <= _NAMES:
-        several: Sequence[str] = label
-        return several
     if isinstance(label, Iterable) and not isinstance(label, str | bytes):
         names = list(label)
         kept = [str(name) for name in names if not is_missing(name)]

@@ -23,7 +23,6 @@ EXAMPLES = {
     "--out news-model-2",
     "datasets": "Example: vdsh research datasets reuters --download",
 }
-_HERE = ["this machine"]
 _KNOWN = ("name", "title", "home", "documents", "labels", "licence", "citation", "used")
 
 
@@ -184,7 +183,7 @@ def _facts(source: "Source", root: str | None) -> dict[str, Any]:
     from vdsh.files import cache_folder
 
     folders = [one / source.folder for one in (data_folder(root), cache_folder()) if one]
-    here = [str(folder) for folder in folders if source.is_in(folder)] if source.layout else _HERE
+    here = [str(folder) for folder in folders if source.is_in(folder)]
     return {
         **{name: getattr(source, name) for name in _KNOWN},
         "files": [asdict(file) for file in source.files],
@@ -193,14 +192,14 @@ def _facts(source: "Source", root: str | None) -> dict[str, Any]:
 
 
 def _row(fact: dict[str, Any]) -> tuple[str, ...]:
-    sizes = (_count(fact["documents"]), _count(fact["labels"]))
+    sizes = (f"{fact['documents']:,}", f"{fact['labels']:,}")
     return fact["name"], *sizes, fact["where"] or "not here", fact["licence"]
 
 
 def _about(fact: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Give name and value of all that is known of a data set."""
     for name in _KNOWN:
-        value = _count(fact[name]) if name in ("documents", "labels") else fact[name]
+        value = f"{fact[name]:,}" if name in ("documents", "labels") else fact[name]
         yield "used here" if name == "used" else name, value
     absent = f"not here; get it with: vdsh research datasets {fact['name']} --download"
     yield "where", fact["where"] or absent
@@ -208,7 +207,3 @@ def _about(fact: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "file", ", ".join(filter(None, (file["name"], file["size"])))
         yield from (("  from", url) for url in file["urls"])
         yield "  sha256", file["sha256"] or "not published"
-
-
-def _count(number: int | None) -> str:
-    return "varies" if number is None else f"{number:,}"

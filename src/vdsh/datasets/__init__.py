@@ -2,12 +2,12 @@
 
 import os
 
-from vdsh.datasets import docstrings, newsgroups, rcv1, reuters, tmc
-from vdsh.datasets.base import SPLITS, Dataset, Source, Split, cut, locate, random_split
+from vdsh.datasets import newsgroups, rcv1, reuters, tmc
+from vdsh.datasets.base import Dataset, Source, Split, cut, locate, random_split
 from vdsh.errors import InputError, suggest
 
 _SOURCES = (newsgroups.SOURCE, reuters.SOURCE, reuters.SOURCE_20, tmc.SOURCE, rcv1.SOURCE)
-DATASETS = {source.name: source for source in (*_SOURCES, docstrings.SOURCE)}
+DATASETS = {source.name: source for source in _SOURCES}
 
 __all__ = ["DATASETS", "Dataset", "Source", "Split", "find", "load", "random_split"]
 
@@ -17,7 +17,6 @@ def load(
     *,
     root: str | os.PathLike[str] | None = None,
     seed: int = 0,
-    split: str = "random",
     quiet: bool = False,
 ) -> Dataset:
     """Load a corpus in three parts: training, validation and test documents.
@@ -28,12 +27,9 @@ def load(
         One of `DATASETS`.
     root : path, optional
         The folder that holds the corpora; by default the environment variable VDSH_DATA. Without
-        either, the corpus is downloaded into the cache, once. `docstrings` needs none.
+        either, the corpus is downloaded into the cache, once.
     seed : int
-        Of the split.
-    split : {"random", "official"}
-        80 / 10 / 10 at random, as the paper does; or as published, with a tenth of the training
-        documents set aside for validation.
+        Of the split, 80 / 10 / 10 at random, as the paper does.
     quiet : bool
         Show no progress of a download.
 
@@ -43,10 +39,8 @@ def load(
         Its note says what was used and how it was cut.
     """
     source = find(name)
-    if split not in SPLITS:
-        raise InputError(f"split must be one of {', '.join(SPLITS)}. Got {split!r}.")
     corpus = source.read(locate(source, root, quiet=quiet))
-    return cut(name, corpus, split=split, seed=seed)
+    return cut(name, corpus, seed=seed)
 
 
 def find(name: str) -> Source:

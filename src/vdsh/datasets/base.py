@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from vdsh.datasets.download import File, fetch
 from vdsh.documents import Document
-from vdsh.errors import InputError, MissingFileError
+from vdsh.errors import MissingFileError
 from vdsh.files import cache_folder
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SPLITS = ("random", "official")
 # Seeds whose validation parts chose the defaults of version 0.2, when each seed cut the whole
 # corpus anew. None of those documents is a test document now.
 TUNED = range(6)
@@ -55,8 +54,6 @@ class Corpus(NamedTuple):
     """All documents of a corpus, before they are split."""
 
     documents: Split
-    # The published part of each document, "train" or "test"; "" where none was published.
-    parts: list[str]
     note: str  # what was used
 
 
@@ -79,41 +76,29 @@ class Dataset(NamedTuple):
 
 
 def as_corpus(documents: Sequence[Document], note: str) -> Corpus:
-    """Turn documents into parallel lists; their field `split` is the published part."""
+    """Turn documents into parallel lists."""
     texts, labels = [d.text for d in documents], [d.labels for d in documents]
-    parts = [str(d.metadata.get("split", "")) for d in documents]
-    return Corpus(Split([d.id for d in documents], texts, labels), parts, note)
+    return Corpus(Split([d.id for d in documents], texts, labels), note)
 
 
 def random_split(name: str, documents: Sequence[Document], seed: int, note: str) -> Dataset:
     """Cut documents 80 / 10 / 10 at random, as the paper does; see `cut`."""
-    return cut(name, as_corpus(documents, note), split="random", seed=seed)
+    return cut(name, as_corpus(documents, note), seed=seed)
 
 
-def cut(name: str, corpus: Corpus, *, split: str, seed: int) -> Dataset:
-    """Split a corpus at random (80 / 10 / 10) or as it was published.
+def cut(name: str, corpus: Corpus, *, seed: int) -> Dataset:
+    """Split a corpus at random: 80 / 10 / 10.
 
     The test documents are the same for every seed, so that nothing that is tuned on the validation
-    documents of one seed is tested by another (#31). The seed deals out the others: a tenth of the
-    corpus, or of its published training part, is for validation.
+    documents of one seed is tested by another (#31). The seed deals out the others.
     """
-    if split == "official":
-        rows = _official_rows(name, corpus.parts, seed)
-        how = f"official split, a tenth of train for validation, seed {seed}"
-    else:
-        rows = _random_rows(len(corpus.parts), seed)
-        how = f"random 80/10/10 split, one test part, seed {seed}"
-    train, validation, test = (corpus.documents.take(part) for part in rows)
-    return Dataset(name, train, validation, test, f"{corpus.note}; {how}")
-
-
-def _random_rows(n_docs: int, seed: int) -> list[NDArray[np.intp]]:
+    n_docs = len(corpus.documents.ids)
     test = _test_rows(n_docs)
-    others = np.setdiff1d(np.arange(n_docs), test)
-    train, validation = np.split(
-        np.random.RandomState(seed).permutation(others), [int(0.8 * n_docs)]
-    )
-    return [train, validation, test]
+    others = np.random.RandomState(seed).permutation(np.setdiff1d(np.arange(n_docs), test))
+    rows = [*np.split(others, [int(0.8 * n_docs)]), test]
+    train, validation, tested = (corpus.documents.take(part) for part in rows)
+    note = f"{corpus.note}; random 80/10/10 split, one test part, seed {seed}"
+    return Dataset(name, train, validation, tested, note)
 
 
 def _test_rows(n_docs: int) -> NDArray[np.intp]:
@@ -122,17 +107,6 @@ def _test_rows(n_docs: int) -> NDArray[np.intp]:
     tuned = [np.random.RandomState(seed).permutation(n_docs)[first:last] for seed in TUNED]
     fresh = np.setdiff1d(np.arange(n_docs), np.concatenate(tuned))
     return np.random.RandomState(0).permutation(fresh)[: n_docs - last]
-
-
-def _official_rows(name: str, parts: list[str], seed: int) -> list[NDArray[np.intp]]:
-    train, test = (np.flatnonzero(np.array(parts) == part) for part in ("train", "test"))
-    if len(train) + len(test) < len(parts) or not len(train) or not len(test):
-        raise InputError(
-            f"The documents of '{name}' that are here have no official split. Use split='random'."
-        )
-    order = np.random.RandomState(seed).permutation(len(train))
-    first = len(train) // 10
-    return [train[np.sort(order[first:])], train[np.sort(order[:first])], test]
 
 
 @dataclass(frozen=True)
@@ -147,17 +121,17 @@ class Source:
     licence, citation : str
     used : str
         Which version, and what of it, `load` gives.
-    documents, labels : int, optional
-        As published, complete; None where it depends on the machine.
+    documents, labels : int
+        As published, complete.
     read : callable
         Reads the corpus from its folder.
     folder : str
-        Its folder below the data folder or the cache; "" for a corpus that needs none.
+        Its folder below the data folder or the cache.
     layout : tuple of str
         Files of which one is the corpus, the preferred first.
     files : tuple of File
         The original files, to be downloaded.
-    parse : callable, optional
+    parse : callable
         Turns the original files in a folder into one of `layout`.
     """
 
@@ -167,17 +141,17 @@ class Source:
     licence: str
     citation: str
     used: str
-    documents: int | None
-    labels: int | None
+    documents: int
+    labels: int
     read: Callable[[Path], Corpus]
-    folder: str = ""
-    layout: tuple[str, ...] = ()
-    files: tuple[File, ...] = ()
-    parse: Callable[[Path], None] | None = None
+    folder: str
+    layout: tuple[str, ...]
+    files: tuple[File, ...]
+    parse: Callable[[Path], None]
 
     def is_in(self, folder: Path) -> bool:
         """Tell whether a folder holds the corpus, ready to be read."""
-        return not self.layout or any((folder / name).is_file() for name in self.layout)
+        return any((folder / name).is_file() for name in self.layout)
 
 
 def data_folder(root: str | os.PathLike[str] | None) -> Path | None:
@@ -188,8 +162,6 @@ def data_folder(root: str | os.PathLike[str] | None) -> Path | None:
 
 def locate(source: Source, root: str | os.PathLike[str] | None, *, quiet: bool) -> Path:
     """Find the folder of a corpus; without a data folder it is downloaded into the cache."""
-    if not source.layout:
-        return Path()
     given = data_folder(root)
     if given is None:
         return download(source, quiet=quiet)
@@ -206,7 +178,7 @@ def locate(source: Source, root: str | os.PathLike[str] | None, *, quiet: bool) 
 def download(source: Source, *, quiet: bool = False) -> Path:
     """Download and parse a corpus into the cache unless it is there; return its folder."""
     folder = cache_folder() / source.folder
-    if source.is_in(folder) or source.parse is None:
+    if source.is_in(folder):
         return folder
     for file in source.files:
         fetch(file, folder, home=source.home, quiet=quiet)

@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vdsh.datasets.base import Corpus, Source, as_corpus
 from vdsh.documents import Document
 
 _Named = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -26,14 +25,6 @@ _LEAST_FILES_TO_SHARE = 1_000  # with fewer, starting processes takes longer tha
 _LEAST_DOCUMENTS = 40  # an area with fewer is counted to its package, a package with fewer left out
 _SKIPPED = {"tests", "test", "testing", "_vendor", "vendored", "site-packages", "__pycache__"}
 _SKIPPED |= {"idlelib", "lib2to3", "pip", "setuptools", "pkg_resources", "externals", "vdsh"}
-
-
-def read(folder: Path) -> Corpus:
-    """Read the docstrings of this machine; the folder is not needed."""
-    documents = collect()
-    areas = len({document.labels for document in documents})
-    note = f"{len(documents):,} docstrings of the installed packages in {areas} areas"
-    return as_corpus(documents, note)
 
 
 def collect(
@@ -139,16 +130,3 @@ def _merge_small_areas(documents: Iterable[Document]) -> list[Document]:
             for document in documents
         ]
     return [document for document in documents if document.labels != ("",)]
-
-
-SOURCE = Source(
-    name="docstrings",
-    title="Docstrings of the standard library and the installed packages",
-    home="the Python environment itself",
-    licence="those of the packages",
-    citation="the packages",
-    used="docstrings of at least 20 words, each text once; the label is the area of the module",
-    documents=None,
-    labels=None,
-    read=read,
-)

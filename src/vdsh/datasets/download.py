@@ -15,6 +15,7 @@ from vdsh.errors import DownloadError
 from vdsh.files import explained, new_file
 
 _BLOCK = 1 << 16
+_TIMEOUT = 30  # seconds of silence before a connection counts as broken
 _BROKEN: tuple[type[Exception], ...] = (urllib.error.URLError, http.client.HTTPException)
 _BROKEN += (ConnectionError, TimeoutError, ssl.SSLError)
 
@@ -35,11 +36,10 @@ class File:
         return (f"{mirror.rstrip('/')}/{self.name}",) if mirror else self.urls
 
 
-def fetch(file: File, folder: Path, *, home: str, quiet: bool = False, timeout: float = 30) -> Path:
+def fetch(file: File, folder: Path, *, home: str, quiet: bool = False) -> Path:
     """Bring a file into a folder unless it is there, and check it.
 
-    `home`: the page to name where the file cannot be had. `timeout`: seconds of silence before a
-    connection counts as broken.
+    `home`: the page to name where the file cannot be had.
     """
     path = folder / file.name
     with explained(folder):
@@ -48,7 +48,7 @@ def fetch(file: File, folder: Path, *, home: str, quiet: bool = False, timeout: 
             _check(file, path)
             return path
         with new_file(path) as draft:
-            _download(file, draft, home, quiet, timeout)
+            _download(file, draft, home, quiet)
             _check(file, draft)
     return path
 
@@ -63,7 +63,7 @@ def _check(file: File, path: Path) -> None:
         )
 
 
-def _download(file: File, draft: Path, home: str, quiet: bool, timeout: float) -> None:
+def _download(file: File, draft: Path, home: str, quiet: bool) -> None:
     from rich.progress import DownloadColumn, TransferSpeedColumn
 
     from vdsh.progress import progress_bar
@@ -73,7 +73,7 @@ def _download(file: File, draft: Path, home: str, quiet: bool, timeout: float) -
         show = partial(bar.update, bar.add_task(file.name, total=None))
         for url in file.addresses():
             try:
-                return _copy(url, draft, show, timeout)
+                return _copy(url, draft, show)
             except _BROKEN as error:
                 reasons.append(f"{url} gave {_reason(error)}")
     raise DownloadError(
@@ -83,9 +83,9 @@ def _download(file: File, draft: Path, home: str, quiet: bool, timeout: float) -
     )
 
 
-def _copy(url: str, draft: Path, show: Callable[..., None], timeout: float) -> None:
+def _copy(url: str, draft: Path, show: Callable[..., None]) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "vdsh"})
-    with urllib.request.urlopen(request, timeout=timeout) as response, draft.open("wb") as file:
+    with urllib.request.urlopen(request, timeout=_TIMEOUT) as response, draft.open("wb") as file:
         length, done = response.headers.get("Content-Length"), 0
         total = int(length) if length else None
         while block := response.read(_BLOCK):

@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vdsh.datasets.base import Corpus, Split
 from vdsh.documents import Document, read_documents
-from vdsh.errors import InputError, MissingFileError, VdshError, needing
+from vdsh.errors import InputError, MissingFileError, VdshError
 from vdsh.files import new_file
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Vectors(NamedTuple):
 
 
 def read_stories(folder: Path) -> list[Document]:
-    """Read `documents.jsonl.gz`; the field `split` is "train" or "test"."""
+    """Read `documents.jsonl.gz`."""
     return list(read_documents(folder / DOCUMENTS))
 
 
@@ -56,21 +56,38 @@ def read_vectors(
     """Read LIBSVM lines, compressed or not."""
     from scipy.sparse import csr_array
 
-    with needing("Reading LIBSVM lines", "scikit-learn", "train"):
-        from sklearn.datasets import load_svmlight_file
     opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
+    ids, rows = list[str](), []
     with reading(path), opener(path, "rb") as file:
-        lines = _Lines(file)
-        try:
-            values, numbers = load_svmlight_file(
-                lines, n_features=n_terms, multilabel=True, zero_based=False
-            )
-            numbers = [tuple(map(int, row)) for row in numbers]
-        except (ValueError, OverflowError) as error:
-            reason = str(error).rstrip(".")
-            place = f"'{path}', line {len(lines.ids)}"
-            raise InputError(f"{place}: not LIBSVM lines ({reason}).") from error
-    return Vectors(lines.ids, numbers, csr_array(values, dtype=dtype))
+        for line in file:
+            pairs, _, key = line.partition(b"#")
+            if not pairs.strip():
+                continue
+            ids.append(key.strip().decode())
+            try:
+                rows.append(_read_row(pairs, n_terms))
+            except (ValueError, OverflowError) as error:
+                place = f"'{path}', line {len(ids)}"
+                raise InputError(f"{place}: not LIBSVM lines ({error}).") from error
+    numbers, terms, values = ([row[i] for row in rows] for i in range(3))
+    data, indices = (np.concatenate([np.zeros(0), *some]) for some in (values, terms))
+    shape = len(ids), n_terms or int(indices.max(initial=-1)) + 1
+    parts = data.astype(dtype), indices.astype(np.int64), np.cumsum([0, *map(len, terms)])
+    return Vectors(ids, numbers, csr_array(parts, shape=shape))
+
+
+def _read_row(line: bytes, n_terms: int | None) -> tuple[tuple[int, ...], Any, Any]:
+    """Read `l1,l2 term:value ...`: numbers, columns in rising order, and values."""
+    head, _, pairs = line.partition(b" ")
+    numbers = tuple(sorted(int(number) for number in head.split(b",") if number))
+    fields = np.array(pairs.replace(b":", b" ").split(), np.float64)
+    terms, values = fields[::2] - 1, fields[1::2]
+    rising = np.diff(terms, prepend=-1) > 0
+    if len(fields) != 2 * pairs.count(b":") or not rising.all() or (terms % 1).any():
+        raise ValueError("no pairs of rising term numbers, from 1 on, and values")
+    if n_terms and len(terms) and terms[-1] >= n_terms:
+        raise ValueError(f"term {terms[-1] + 1:.0f} of {n_terms}")
+    return numbers, terms, values
 
 
 def read_names(path: Path) -> list[str]:
@@ -81,14 +98,12 @@ def read_names(path: Path) -> list[str]:
 
 
 def corpus_of(found: Vectors, folder: Path, note: str) -> Corpus:
-    """Name the labels, and read the published part off ids such as `train/17`."""
+    """Name the labels."""
     names = read_names(folder / LABELS)
     if max((max(row, default=0) for row in found.numbers), default=0) >= len(names):
         raise InputError(f"A label number is beyond the {len(names)} names in {LABELS}.")
     labels = [tuple(names[number] for number in row) for row in found.numbers]
-    heads = (id.partition("/")[0] for id in found.ids)
-    parts = [head if head in ("train", "test") else "" for head in heads]
-    return Corpus(Split(found.ids, None, [*labels], found.values), parts, note)
+    return Corpus(Split(found.ids, None, [*labels], found.values), note)
 
 
 def write_counts(folder: Path, vectors: Vectors, names: list[str]) -> None:
@@ -159,18 +174,3 @@ def _replacing(path: Path) -> Iterator[gzip.GzipFile]:
     with new_file(path) as draft, draft.open("wb") as raw:
         with gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
             yield file
-
-
-class _Lines:
-    """The lines of a file for scikit-learn's parser, keeping the ids that it skips."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.ids = file, list[str]()
-        self.read = file.read  # the parser asks for it, and then only iterates
-
-    def __iter__(self) -> Iterator[bytes]:
-        for line in self.file:
-            before, _, key = line.partition(b"#")
-            if before.strip():
-                self.ids.append(key.strip().decode())
-                yield before

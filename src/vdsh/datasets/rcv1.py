@@ -41,7 +41,7 @@ def read(folder: Path) -> Corpus:
         found = formats.read_vectors(path, n_terms=_N_TERMS, dtype=np.int32)
     else:
         found = formats.read_vectors(folder / formats.VECTORS, n_terms=_N_TERMS)
-        from vdsh.datasets.rcv1_kernels import recover_counts
+        from vdsh.datasets.rcv1_counts import recover_counts
 
         counts, reproduced = recover_counts(found.values)
         found, how = found._replace(values=counts), f" ({reproduced:.2%} of them reproduced)"
@@ -56,7 +56,7 @@ def parse(folder: Path) -> None:
     """Read the vector files (`ID term:weight ...`) and the topics (`TOPIC ID 1`)."""
     from scipy.sparse import csr_array, vstack
 
-    from vdsh.datasets.rcv1_kernels import recover_counts
+    from vdsh.datasets.rcv1_counts import recover_counts
 
     topics = parse_topics(folder / _TOPICS.name)
     names = sorted({name for row in topics.values() for name in row})

@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 from vdsh.codes import Codes
 from vdsh.errors import InputError
-from vdsh.hashers import Hasher
 from vdsh.labels import Labels, in_common, read_labels
 from vdsh.metrics import ranking
 from vdsh.text.counts import inverse_document_frequency, weigh
@@ -95,19 +94,6 @@ def evaluate_among(
         raise InputError(f"Documents can search one another from two on. Got {len(kept[0])}.")
     counts = ranking.tally(*kept, *kept).without_self(kept[1].sum(axis=1) > 0)
     return summarise(counts, k=k, radius=radius, n_unlabelled=len(codes) - len(kept[0]))
-
-
-def evaluate_hasher(
-    hasher: Hasher,
-    queries: tuple[csr_array, Sequence[Any]],
-    documents: tuple[csr_array, Sequence[Any]],
-    *,
-    k: int = 100,
-    radius: int = 2,
-) -> Evaluation:
-    """Measure a trained hasher; queries and documents are pairs of counts and labels."""
-    query_codes, codes = hasher.encode(queries[0]), hasher.encode(documents[0])
-    return evaluate_codes(query_codes, queries[1], codes, documents[1], k=k, radius=radius)
 
 
 def summarise(counts: ranking.Tally, *, k: int, radius: int, n_unlabelled: int = 0) -> Evaluation:

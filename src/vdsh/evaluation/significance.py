@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike
 
 from vdsh.errors import InputError
 
+_CONFIDENCE, _N_RESAMPLES = 0.95, 2000
+
 
 class Comparison(NamedTuple):
     """Two methods on the same queries.
@@ -27,25 +29,16 @@ class Comparison(NamedTuple):
     high: float
 
 
-def compare(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    confidence: float = 0.95,
-    n_resamples: int = 2000,
-    random_state: int = 0,
-) -> Comparison:
-    """Compare per-query values of two methods: paired t-test and bootstrap interval.
+def compare(first: ArrayLike, second: ArrayLike) -> Comparison:
+    """Compare per-query values of two methods: paired t-test and 95 % bootstrap interval.
+
+    The interval is that of percentiles (B. Efron, "Bootstrap Methods: Another Look at the
+    Jackknife", Annals of Statistics 1979).
 
     Parameters
     ----------
     first, second : array-like of shape (n_queries,)
         A measure of the same queries in the same order.
-    confidence : float
-        Of the interval.
-    n_resamples : int
-        How often queries are drawn with replacement (B. Efron, "Bootstrap Methods: Another Look
-        at the Jackknife", Annals of Statistics 1979; percentile interval).
 
     Examples
     --------
@@ -53,9 +46,9 @@ def compare(
     True
     """
     gains = _paired(first, second)
-    rng = np.random.RandomState(random_state)
-    means = [gains[rng.randint(0, len(gains), len(gains))].mean() for _ in range(n_resamples)]
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    rng = np.random.RandomState(0)
+    means = [gains[rng.randint(0, len(gains), len(gains))].mean() for _ in range(_N_RESAMPLES)]
+    low, high = np.quantile(means, [(1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2])
     return Comparison(float(gains.mean()), p_value(first, second), float(low), float(high))
 
 

@@ -1,6 +1,6 @@
 """Look inside a model: words behind a bit, bits behind a text, how sure a code is, samples."""
 
-from vdsh.explain.bits import bit_probabilities, check_bit, confidence, explain_bit, explain_bits
+from vdsh.explain.bits import check_bit, explain_bits
 from vdsh.explain.results import (
     Agreement,
     BitExplanation,
@@ -25,10 +25,7 @@ __all__ = [
     "TextExplanation",
     "Word",
     "as_fields",
-    "bit_probabilities",
     "check_bit",
-    "confidence",
-    "explain_bit",
     "explain_bits",
     "explain_pair",
     "explain_text",

@@ -1,4 +1,4 @@
-"""What each bit says: words that push it to 1 and 0, if it does its work, how sure a code is."""
+"""What each bit says: words that push it to 1 and 0, if it does its work, how sure codes are."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -46,13 +46,6 @@ def explain_bits(
         BitExplanation(bit, *response[bit], *decoded[bit], **fields)
         for bit, fields in enumerate(health)
     ]
-
-
-def explain_bit(
-    hasher: "TextHasher | Model", bit: int, *, n_words: int = 10, texts: Sequence[str] | None = None
-) -> BitExplanation:
-    """Say what one bit stands for; see `explain_bits`, which takes no longer for all of them."""
-    return explain_bits(hasher, n_words=n_words, texts=texts)[check_bit(hasher, bit)]
 
 
 def check_bit(hasher: "TextHasher | Model", bit: int) -> int:
@@ -104,32 +97,12 @@ def _correlations(bits: Bits) -> NDArray[np.float64]:
     return correlation
 
 
-def bit_probabilities(hasher: "TextHasher | Model", texts: Sequence[str]) -> Scores:
-    """Return for each text and bit the probability under Q(s | d) that the bit is 1.
-
-    Returns
-    -------
-    ndarray of shape (n_texts, n_bits)
-    """
-    return as_model(hasher).topic.bit_probabilities(texts)
-
-
-def confidence(hasher: "TextHasher | Model", texts: Sequence[str]) -> Scores:
-    """Return for each text the share of its bits that a draw from Q(s | d) is expected to repeat.
-
-    That is the mean over bits of max(p, 1 - p), from 0.5 (a coin for each bit) to 1. The chance
-    that a draw repeats all bits at once would be next to nothing for every text at 32 bits or
-    more, and says less about search, where the number of differing bits decides:
-    n_bits * (1 - confidence) of them are expected to differ.
-
-    Returns
-    -------
-    ndarray of shape (n_texts,)
-    """
-    return share_kept(bit_probabilities(hasher, texts))
-
-
 def share_kept(chances: Scores) -> Scores:
-    """Compute the mean of max(p, 1 - p) along the last axis."""
+    """Compute the mean of max(p, 1 - p) over bits: from 0.5 (a coin for each bit) to 1.
+
+    The chance that a draw repeats all bits at once would be next to nothing for every text at 32
+    bits or more, and says less about search, where the number of differing bits decides:
+    n_bits * (1 - confidence) of them are expected to differ.
+    """
     kept: Scores = np.maximum(chances, 1 - chances).mean(axis=-1)
     return kept

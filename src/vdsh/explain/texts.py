@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
 _LEAST_ROWS, _MOST_ENTRIES = 100, 250_000
+_MOST_SHARED = 20  # words of two texts that are listed
 
 
 class Pushes(NamedTuple):
@@ -59,7 +60,7 @@ def explain_text(hasher: "TextHasher | Model", text: str, *, n_words: int = 5) -
 
 
 def explain_pair(
-    hasher: "TextHasher | Model", a: str, b: str, *, n_words: int = 5, n_shared: int = 20
+    hasher: "TextHasher | Model", a: str, b: str, *, n_words: int = 5
 ) -> PairExplanation:
     """Say on which bits two texts agree and which of their shared words stand behind that.
 
@@ -73,15 +74,12 @@ def explain_pair(
         Each with at least one known word.
     n_words : int, default=5
         How many words to list per bit of each text, at most.
-    n_shared : int, default=20
-        How many shared words to list, at most.
     """
     check_n_words(n_words)
-    check_n_words(n_shared)
     model = as_model(hasher).topic
     of_a, of_b = pushes(model, a), pushes(model, b)
     same = of_a.values == of_b.values
-    shared = _shared(model, of_a, of_b)[:n_shared]
+    shared = _shared(model, of_a, of_b)[:_MOST_SHARED]
     agree, differ = np.flatnonzero(same).tolist(), np.flatnonzero(~same).tolist()
     return PairExplanation(
         put_together(model, of_a, n_words),
@@ -183,7 +181,7 @@ def _leave_one_out(counts: Counts, tried: NDArray[np.intp]) -> Counts:
 def _shared(model: Model, a: Pushes, b: Pushes) -> list[SharedWord]:
     """Find the words of both texts that push an agreed bit to its value, the strongest first."""
     terms, in_a, in_b = np.intersect1d(a.terms, b.terms, return_indices=True)
-    both = np.maximum(np.minimum(a.towards[in_a], b.towards[in_b]), 0)  # (n_shared, n_bits)
+    both = np.maximum(np.minimum(a.towards[in_a], b.towards[in_b]), 0)  # (n_words, n_bits)
     both[:, a.values != b.values] = 0
     found = []
     for term, row in zip(terms, both, strict=True):

@@ -69,7 +69,21 @@ def tally(
 
 
 def precision_at(tally: Tally, k: int) -> Values:
-    """Compute each query's expected precision at k; with fewer than k documents, of all of them."""
+    """Compute each query's expected precision at k; with fewer than k documents, of all of them.
+
+    Short codes put hundreds of documents at one distance, so the k-th place usually falls
+    inside a group of ties. The expectation takes from that group the share of relevant
+    documents it holds instead of trusting one arbitrary order.
+
+    Examples
+    --------
+    One document at distance 0 (relevant), two tied at distance 1 (one of them relevant):
+
+    >>> codes = np.array([[0], [1], [2]], np.uint8)
+    >>> labels = np.array([[1], [1], [0]], np.uint8)
+    >>> precision_at(tally(codes[:1], labels[:1], codes, labels), 2)
+    array([0.75])
+    """
     taken = _taken(tally, k)
     precision: Values = (tally.relevant * taken).sum(axis=1) / _cut(tally, k)
     return precision
@@ -118,45 +132,6 @@ def ndcg_at(tally: Tally, k: int) -> Values:
     spans = discounts[np.minimum(after, k)] - discounts[np.minimum(before, k)]
     gain: Values = (share * spans).sum(axis=1)
     return _ratio(gain, discounts[np.minimum(tally.relevant.sum(axis=1), k)])
-
-
-def expected_precision(
-    query_codes: Codes,
-    query_labels: NDArray[np.uint8],
-    codes: Codes,
-    labels: NDArray[np.uint8],
-    *,
-    k: int = 100,
-) -> NDArray[np.float64]:
-    """Compute each query's expected precision at k when ties are broken at random.
-
-    Short codes put hundreds of documents at one distance, so the k-th place usually falls
-    inside a group of ties. The expectation takes from that group the share of relevant
-    documents it holds instead of trusting one arbitrary order.
-
-    Parameters
-    ----------
-    query_codes, codes : uint8 ndarray of shape (n, n_bytes)
-        Packed codes of the queries and of the database.
-    query_labels, labels : uint8 ndarray of shape (n, n_labels)
-        0/1 matrices; a document is relevant when it shares a label with the query.
-    k : int
-        How many of the nearest documents count. With fewer in the database, all of them.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-
-    Examples
-    --------
-    One document at distance 0 (relevant), two tied at distance 1 (one of them relevant):
-
-    >>> codes = np.array([[0], [1], [2]], np.uint8)
-    >>> labels = np.array([[1], [1], [0]], np.uint8)
-    >>> expected_precision(codes[:1], labels[:1], codes, labels, k=2)
-    array([0.75])
-    """
-    return precision_at(tally(query_codes, query_labels, codes, labels), k)
 
 
 def cosine_precision(

@@ -109,19 +109,15 @@ def run(
     root: str | None = None,
     device: str = "auto",
     progress: Progress | None = None,
-    previous: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Train every candidate, keep the best on validation, and measure it on the test documents.
-
-    Candidates that the `previous` result has tried are not trained again.
-    """
+    """Train every candidate, keep the best on validation, and measure it on the test documents."""
     data = count(cell.dataset, cell.seed, root)
     # What the rules for open settings look at: training documents, and those with labels.
     shown = [label is not None for label in _seen(data.train, cell).labels]
     learned_from = {"documents": len(shown), "labelled": sum(shown)}
-    tried = list(previous["tried"]) if previous else []
+    tried: list[dict[str, Any]] = []
     best: tuple[Trial, str] | None = None
-    for settings in _untried(cell, tried, learned_from):
+    for settings in choices(cell, learned_from):
         trial = fit(cell, data, settings, device=device, progress=progress)
         # Our models choose their epoch on validation and keep the preset's threshold.
         own = cell.model in PAPER or cell.preset == "best"
@@ -131,9 +127,7 @@ def run(
                 best = trial, threshold
             found = {"settings": settings, "threshold": threshold, "validation": score}
             tried.append(found | {"seconds": round(trial.seconds, 1)})
-    if best is None:
-        assert previous is not None
-        return previous | {"tried": tried}
+    assert best is not None
     extra = {"learned_from": learned_from, "made_by": version(cell.model), "tried": tried}
     if cell.map:
         extra |= place(cell.dataset, cell.seed, root, best[0].scores)
@@ -163,13 +157,6 @@ def _used(settings: dict[str, Any]) -> dict[str, Any]:
     unused = {"n_bits", "random_state", "device"}
     unused |= set() if settings.get("neighbor_share", 1) else {"n_neighbors"}
     return {name: value for name, value in settings.items() if name not in unused}
-
-
-def _untried(
-    cell: Cell, tried: list[dict[str, Any]], learned_from: dict[str, int]
-) -> list[dict[str, Any]]:
-    known = [one["settings"] for one in tried]
-    return [one for one in choices(cell, learned_from) if one not in known]
 
 
 def _record(cell: Cell, data: Counted, trial: Trial, chosen: str) -> dict[str, Any]:
@@ -239,14 +226,9 @@ def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
 
 
 def is_finished(cell: Cell, result: dict[str, Any] | None) -> bool:
-    """Tell whether a result was made by today's code and has tried all candidates of today."""
-    found = usable(cell, result)
-    return found is not None and not _untried(cell, found["tried"], found["learned_from"])
-
-
-def usable(cell: Cell, result: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return an earlier result to go on from: of today's code, and of no other candidates."""
+    """Tell whether a result was made by today's code and has tried the candidates of today."""
     if result is None or result.get("made_by") != version(cell.model):
-        return None
+        return False
     today = choices(cell, result["learned_from"])
-    return result if all(one["settings"] in today for one in result["tried"]) else None
+    tried = [one["settings"] for one in result["tried"]]
+    return all(one in tried for one in today) and all(one in today for one in tried)

@@ -78,10 +78,7 @@ def unfinished(wanted: Sequence[Cell], results: Path) -> list[Cell]:
 def _attempt(cell: Cell, plan: Plan, show: Callable[[Report], None] | None = None) -> str:
     """Run and keep one cell; return what went wrong, or nothing."""
     try:
-        previous = None if plan.force else cells.usable(cell, cells.read(plan.results, cell))
-        result = cells.run(
-            cell, root=plan.root, device=plan.device, progress=show, previous=previous
-        )
+        result = cells.run(cell, root=plan.root, device=plan.device, progress=show)
     except VdshError as error:
         return str(error)
     cells.write(plan.results, cell, result)

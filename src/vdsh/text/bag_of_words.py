@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from vdsh.errors import InputError
 from vdsh.estimator import Estimator, check_is_fitted
 from vdsh.text.stopwords import stop_words
-from vdsh.text.word_counter import WordCounter, check_texts, document_frequencies, over_blocks
+from vdsh.text.word_counter import WordCounter, check_texts, document_frequencies, over_texts
 
 
 class BagOfWords(Estimator):
@@ -58,7 +58,7 @@ class BagOfWords(Estimator):
         """Learn the vocabulary of the texts `X`."""
         texts = check_texts(X)
         frequencies: Counter[bytes] = Counter()
-        for block in over_blocks(texts, document_frequencies):
+        for block in over_texts(texts, document_frequencies):
             frequencies.update(block)
         return self.know(self._choose(frequencies, len(texts)))
 

@@ -156,58 +156,50 @@ def place(hashes: Hashes, size: int) -> Terms:
 
 
 @kernel()
-def count_words(
-    data: Bytes, starts: Offsets, stops: Offsets, hashes: Hashes, documents: Offsets, size: int
-) -> tuple[Offsets, Offsets]:
-    """Return the first token of each distinct word and the number of documents with it."""
-    slots = np.full(size, -1, np.int32)
-    n_tokens = len(starts)
-    firsts, counts = np.empty(n_tokens, np.int64), np.zeros(n_tokens, np.int64)
-    last_seen, word_hashes = np.empty(n_tokens, np.int64), np.empty(n_tokens, np.uint64)
-    n_words = 0
-    for doc in range(len(documents) - 1):
-        for token in range(documents[doc], documents[doc + 1]):
-            slot, word = slot_of(hashes[token], size), -1
-            while slots[slot] >= 0:
-                candidate = slots[slot]
-                first = firsts[candidate]
-                same = word_hashes[candidate] == hashes[token]
-                same = same and stops[first] - starts[first] == stops[token] - starts[token]
-                for i in range(stops[token] - starts[token] if same else 0):
-                    same = same and data[starts[first] + i] == data[starts[token] + i]
-                if same:
-                    word = candidate
-                    break
-                slot = (slot + 1) & (size - 1)
-            if word < 0:
-                word = n_words
-                slots[slot] = word
-                firsts[word], word_hashes[word], last_seen[word] = token, hashes[token], -1
-                n_words += 1
-                if 2 * n_words > size:
-                    size *= 4
-                    slots = place(word_hashes[:n_words], size)
-            if last_seen[word] != doc:
-                last_seen[word] = doc
-                counts[word] += 1
-    return firsts[:n_words], counts[:n_words]
+def number_words(hashes: Hashes) -> tuple[Terms, Offsets]:
+    """Give the different words numbers; return each token's word, and the first token of each."""
+    size = 1024
+    slots, words = np.full(size, -1, np.int32), np.empty(len(hashes), np.int32)
+    firsts = np.empty(len(hashes), np.int64)
+    n = 0
+    for token in range(len(hashes)):
+        value = hashes[token]
+        slot = slot_of(value, size)
+        while slots[slot] >= 0 and hashes[firsts[slots[slot]]] != value:
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] < 0:
+            slots[slot], firsts[n] = n, token
+            n += 1
+            if 2 * n > size:
+                size *= 4
+                slots = place(hashes[firsts[:n]], size)
+            words[token] = n - 1
+        else:
+            words[token] = slots[slot]
+    return words, firsts[:n].copy()
 
 
 @kernel()
-def count_terms(
-    data: Bytes,
-    starts: Offsets,
-    stops: Offsets,
-    hashes: Hashes,
-    documents: Offsets,
-    slots: Terms,
-    term_hashes: Hashes,
-    term_data: Bytes,
-    term_offsets: Offsets,
+def count_words(hashes: Hashes, documents: Offsets) -> tuple[Offsets, Offsets]:
+    """Return the first token of each distinct word and the number of documents with it."""
+    words, firsts = number_words(hashes)
+    counts, last_seen = np.zeros(len(firsts), np.int64), np.full(len(firsts), -1)
+    for doc in range(len(documents) - 1):
+        for token in range(documents[doc], documents[doc + 1]):
+            word = words[token]
+            counts[word] += last_seen[word] != doc
+            last_seen[word] = doc
+    return firsts, counts
+
+
+@kernel()
+def count_texts(
+    data: Bytes, offsets: Offsets, classes: Bytes, slots: Terms, term_hashes: Hashes
 ) -> tuple[Terms, Terms, Terms]:
-    """Look every token up; a bit for each term says whether it was seen in the row."""
+    """Find tokens and look them up; a bit for each term says whether it was seen in the row."""
+    _, _, hashes, documents = find_tokens(data, offsets, classes, 2)
     n_docs, size = len(documents) - 1, len(slots)
-    counts, terms = np.empty(len(starts), np.int32), np.empty(len(starts), np.int32)
+    counts, terms = np.empty(len(hashes), np.int32), np.empty(len(hashes), np.int32)
     times = np.zeros(len(term_hashes), np.int32)
     seen = np.zeros(len(term_hashes) // 64 + 1, np.uint64)
     lengths = np.empty(n_docs, np.int32)
@@ -216,18 +208,12 @@ def count_terms(
         row = used
         for token in range(documents[doc], documents[doc + 1]):
             slot = slot_of(hashes[token], size)
-            while slots[slot] >= 0:
-                term = slots[slot]
-                offset = term_offsets[term]
-                same = term_hashes[term] == hashes[token]
-                same = same and term_offsets[term + 1] - offset == stops[token] - starts[token]
-                for i in range(stops[token] - starts[token] if same else 0):
-                    same = same and term_data[offset + i] == data[starts[token] + i]
-                if same:
-                    times[term] += 1
-                    seen[term >> 6] |= np.uint64(1) << np.uint64(term & 63)
-                    break
+            while slots[slot] >= 0 and term_hashes[slots[slot]] != hashes[token]:
                 slot = (slot + 1) & (size - 1)
+            term = slots[slot]
+            if term >= 0:
+                times[term] += 1
+                seen[term >> 6] |= np.uint64(1) << np.uint64(term & 63)
         for word in range(len(seen)):  # in the order of columns, without sorting
             left = seen[word]
             while left != 0:
@@ -239,20 +225,3 @@ def count_terms(
             seen[word] = 0
         lengths[doc] = used - row
     return counts[:used], terms[:used], lengths
-
-
-@kernel()
-def count_texts(
-    data: Bytes,
-    offsets: Offsets,
-    classes: Bytes,
-    slots: Terms,
-    term_hashes: Hashes,
-    term_data: Bytes,
-    term_offsets: Offsets,
-) -> tuple[Terms, Terms, Terms]:
-    """Find tokens and look them up."""
-    starts, stops, hashes, documents = find_tokens(data, offsets, classes, 2)
-    return count_terms(
-        data, starts, stops, hashes, documents, slots, term_hashes, term_data, term_offsets
-    )

@@ -110,14 +110,11 @@ def lay_out_as_given(texts: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[n
     return np.frombuffer(b"".join(pieces), np.uint8), offsets
 
 
-def hash_words(
-    words: Sequence[str],
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the bytes of some words laid end to end, their offsets, and their hashes."""
+def hash_words(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Hash words by kernels."""
     from vdsh.text.token_kernels import hash_all
 
-    data, offsets = lay_out_as_given(words)
-    return data, offsets, hash_all(data, offsets)
+    return hash_all(*lay_out_as_given(words))
 
 
 def hash_plainly(words: Sequence[str]) -> NDArray[np.uint64]:

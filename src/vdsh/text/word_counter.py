@@ -13,7 +13,6 @@ from vdsh.errors import InputError
 from vdsh.jit import compiled, spread
 from vdsh.text.counts import Counts
 from vdsh.text.tokenizer import (
-    Tokens,
     character_classes,
     find_tokens,
     hash_words,
@@ -21,42 +20,36 @@ from vdsh.text.tokenizer import (
     tokenize,
 )
 
-Bytes = NDArray[np.uint8]
-Offsets = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 Terms = NDArray[np.int32]
 
 
 class WordTable(NamedTuple):
-    """A vocabulary as an open-addressing hash table over its UTF-8 bytes."""
+    """A vocabulary as an open-addressing hash table; hashes stand for words, as in the index."""
 
     slots: Terms  # term number, or -1 where the slot is free; a power of two of them
     hashes: Hashes
-    data: Bytes
-    offsets: Offsets
 
 
 def build_table(terms: list[str]) -> WordTable:
     """Make the hash table of a vocabulary."""
     from vdsh.text.token_kernels import place
 
-    data, offsets, hashes = hash_words(terms)
-    return WordTable(place(hashes, _table_size(len(terms))), hashes, data, offsets)
+    hashes = hash_words(terms)
+    size = 1 << (2 * len(terms)).bit_length()  # at most half full
+    return WordTable(place(hashes, size), hashes)
 
 
-def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
+def document_frequencies(texts: Sequence[str]) -> dict[bytes, int]:
     """Count in how many documents each distinct token occurs."""
     from vdsh.text.token_kernels import count_words
 
-    firsts, counts = count_words(*tokens, _table_size(max(16, len(tokens.starts) // 4)))
+    tokens = find_tokens(texts)
+    firsts, counts = count_words(tokens.hashes, tokens.documents)
     data = tokens.data.tobytes()
     starts, stops = tokens.starts[firsts].tolist(), tokens.stops[firsts].tolist()
-    words = (data[i:j] for i, j in zip(starts, stops, strict=True))
-    return dict(zip(words, counts.tolist(), strict=True))
-
-
-def _table_size(n_words: int) -> int:
-    return 1 << int(2 * n_words).bit_length()  # at most half full
+    spans = (data[i:j] for i, j in zip(starts, stops, strict=True))
+    return dict(zip(spans, counts.tolist(), strict=True))
 
 
 T = TypeVar("T")
@@ -77,7 +70,7 @@ class WordCounter:
     def count(self, texts: Sequence[str]) -> Counts:
         """Count the known words of each text."""
         if compiled(_PLAIN * sum(map(len, texts))):
-            parts = _over_texts(texts, self._count_compiled)
+            parts = over_texts(texts, self._count_compiled)
         else:
             parts = [self._count_plainly(text) for text in texts]
         if len(parts) == 1:
@@ -99,20 +92,12 @@ class WordCounter:
 
         A text without any other words has none.
         """
-        from vdsh.text.token_kernels import count_terms
-
-        def words(tokens: Tokens) -> NDArray[np.int64]:
-            """Say how many words texts have, and how many of those are counted."""
-            n_words, totals = np.diff(tokens.documents), []
-            for table in self._table, self._stop:
-                counts, _, sizes = count_terms(*tokens, *table)
-                texts = np.repeat(np.arange(len(sizes)), sizes)
-                totals.append(np.bincount(texts, counts, len(sizes)).astype(np.int64))
-            return np.stack([n_words - totals[1], totals[0]])
-
-        parts = over_blocks(texts, words)
-        all_words, known = np.hstack(parts) if parts else np.zeros((2, 0))
-        return ((all_words - known) / np.maximum(all_words, 1)).astype(np.float32)
+        shares = np.zeros(len(texts), np.float32)
+        for row, text in enumerate(texts):
+            words = [w for w in tokenize(text) if w in self._columns or w not in self.stop_words]
+            n_unknown = sum(word not in self._columns for word in words)
+            shares[row] = n_unknown / max(1, len(words))
+        return shares
 
     @cached_property
     def _columns(self) -> dict[str, int]:
@@ -121,11 +106,6 @@ class WordCounter:
     @cached_property
     def _table(self) -> WordTable:
         return build_table(list(self.words))
-
-    @cached_property
-    def _stop(self) -> WordTable:
-        known = set(self.words)
-        return build_table([word for word in sorted(self.stop_words) if word not in known])
 
     def _count_compiled(self, texts: Sequence[str]) -> tuple[Terms, Terms, Terms]:
         """Give data, indices and row lengths of a CSR matrix."""
@@ -141,12 +121,8 @@ class WordCounter:
         return pairs[:, 1], pairs[:, 0], np.array([len(row)], np.int32)
 
 
-def over_blocks(texts: Sequence[str], count: Callable[[Tokens], T]) -> list[T]:
-    """Apply `count` to the tokens of each block of texts, on all cores."""
-    return _over_texts(texts, lambda some: count(find_tokens(some)))
-
-
-def _over_texts(texts: Sequence[str], count: Callable[[Sequence[str]], T]) -> list[T]:
+def over_texts(texts: Sequence[str], count: Callable[[Sequence[str]], T]) -> list[T]:
+    """Apply `count` to each block of texts, on all cores."""
     if 0 < len(texts) < _BLOCK // 8:  # as most often: one
         return [count(texts)]
 

@@ -181,7 +181,7 @@ def _weigh(content: Sequence[bool], opening: Opening) -> list[int]:
 def _count_compiled(
     texts: Sequence[str], language: Language, named: bool, opening: Opening
 ) -> Counted:
-    from vdsh.text.token_kernels import find_tokens
+    from vdsh.text.token_kernels import find_tokens, number_words
     from vdsh.words import term_kernels as kernels
 
     cased, offsets = lay_out_as_given(map(_prepare, texts))
@@ -197,7 +197,7 @@ def _count_compiled(
     owners, piece_starts, piece_stops, is_name = spans.T
     is_piece = is_name == 0
     word_hashes = np.concatenate([hashes, parts[is_piece]])
-    numbers, firsts = kernels.number_words(word_hashes)
+    numbers, firsts = number_words(word_hashes)
     firsts_at = np.concatenate([starts, piece_starts[is_piece]])[firsts]
     stops_at = np.concatenate([stops, piece_stops[is_piece]])[firsts]
     data = lower.tobytes()

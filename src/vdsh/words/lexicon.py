@@ -59,8 +59,8 @@ class Lexicon:
         language = self._language
         stems = language.stems(words)
         exacts = [exact_term(word, stem, language) for word, stem in zip(words, stems, strict=True)]
-        stem_hashes = hash_words(stems)[2]
-        exact_hashes = hash_words([term or "" for term in exacts])[2]
+        stem_hashes = hash_words(stems)
+        exact_hashes = hash_words([term or "" for term in exacts])
         exact_hashes[[term is None for term in exacts]] = 0
         old = self._known
         for values, terms in ((stem_hashes, stems), (exact_hashes, exacts)):

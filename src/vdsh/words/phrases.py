@@ -70,7 +70,7 @@ def _without_accents(found: Tokens) -> NDArray[np.uint64]:
     data, spans = found.data.tobytes(), (found.starts[at[firsts]], found.stops[at[firsts]])
     words = [data[i:j].decode() for i, j in zip(*map(np.ndarray.tolist, spans), strict=True)]
     hashes = found.hashes.copy()
-    hashes[at] = hash_words(list(map(fold, words)))[2][numbers]
+    hashes[at] = hash_words(list(map(fold, words)))[numbers]
     return hashes
 
 

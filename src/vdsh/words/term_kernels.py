@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.jit import kernel
-from vdsh.text.token_kernels import hash_bytes, place, slot_of
+from vdsh.text.token_kernels import hash_bytes
 from vdsh.text.tokenizer import FNV_OFFSET, FNV_PRIME
 
 Bytes = NDArray[np.uint8]
@@ -125,30 +125,6 @@ def _add_humps(
             n += 1
         first = i
     return n
-
-
-@kernel()
-def number_words(hashes: Hashes) -> tuple[Terms, Numbers]:
-    """Give the different words numbers; return each token's word, and the first token of each."""
-    size = 1024
-    slots, words = np.full(size, -1, np.int32), np.empty(len(hashes), np.int32)
-    firsts = np.empty(len(hashes), np.int64)
-    n = 0
-    for token in range(len(hashes)):
-        value = hashes[token]
-        slot = slot_of(value, size)
-        while slots[slot] >= 0 and hashes[firsts[slots[slot]]] != value:
-            slot = (slot + 1) & (size - 1)
-        if slots[slot] < 0:
-            slots[slot], firsts[n] = n, token
-            n += 1
-            if 2 * n > size:
-                size *= 4
-                slots = place(hashes[firsts[:n]], size)
-            words[token] = n - 1
-        else:
-            words[token] = slots[slot]
-    return words, firsts[:n].copy()
 
 
 @kernel()

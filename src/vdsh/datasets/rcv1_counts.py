@@ -10,19 +10,18 @@ this is a sum, ln w_ij = level(tf_ij) + b_j + a_i with level(tf) = ln(1 + ln tf)
 tf can be read off as soon as the offsets a (documents) and b (terms) are known. Most tf are 1,
 whose level is 0: low quantiles of rows and columns in turn come close, and a second pass
 moves every row and column to the offset that puts most of its weights on a level.
-
-numba takes a moment to load: import this where weights have to be turned back.
 """
+
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vdsh.errors import InputError
-from vdsh.jit import kernel
 
 Floats = NDArray[np.float64]
-Bounds = NDArray[np.int64]
+Bounds = NDArray[np.integer]
 _LEVELS = np.log1p(np.log(np.arange(1, 1001, dtype=np.float64)))
 _QUANTILE, _ITERATIONS, _ROUNDS = 0.4, 8, 6
 _TOLERANCE = 5e-4  # of a residual; the six published decimals leave about 1e-5
@@ -64,7 +63,6 @@ def _read_levels(weights: csr_array, terms: Floats) -> tuple[NDArray[np.int32], 
     logs -= terms[columns]
     documents = _low(bounds, logs)
     documents += _realign(bounds, logs - documents[rows], np.full(len(documents), np.inf))
-    documents += _mean_error(bounds, logs - documents[rows])
     levels = _nearest_levels(logs - documents[rows])
     again = np.exp(_LEVELS[levels] + terms[columns])
     again /= np.sqrt(np.bincount(rows, again**2, minlength=weights.shape[0]))[rows]
@@ -73,9 +71,8 @@ def _read_levels(weights: csr_array, terms: Floats) -> tuple[NDArray[np.int32], 
 
 def _triples(weights: csr_array) -> tuple[Bounds, Floats, NDArray[np.intp], NDArray[np.int32]]:
     """Give where rows begin and end, the logarithm of each weight, its row and its column."""
-    bounds = weights.indptr.astype(np.int64)  # kernels are compiled for one type: it takes seconds
-    rows = np.repeat(np.arange(weights.shape[0]), np.diff(bounds))
-    return bounds, np.log(weights.data), rows, weights.indices
+    bounds = weights.indptr
+    return bounds, np.log(weights.data), _groups(bounds), weights.indices
 
 
 def _sample(weights: csr_array, size: int) -> csr_array:
@@ -104,11 +101,9 @@ def _term_offsets(weights: csr_array, highest: float) -> Floats:
     for _ in range(_ROUNDS):
         moved = _realign(row_bounds, logs - documents[rows] - terms[columns], no_limits)
         documents += moved
-        documents += _mean_error(row_bounds, logs - documents[rows] - terms[columns])
         limits = highest - terms + _TOLERANCE
         moves = _realign(bounds, (logs - documents[rows] - terms[columns])[order], limits)
         terms += moves
-        terms += _mean_error(bounds, (logs - documents[rows] - terms[columns])[order])
         if not moved.any() and not moves.any():
             break
     return terms
@@ -117,19 +112,15 @@ def _term_offsets(weights: csr_array, highest: float) -> Floats:
 def _gauge(terms: Floats, highest: float) -> float:
     """Find the constant by which the terms' offsets are off (the documents' have its opposite).
 
-    The offsets of rare terms pile up at ln ln(N / n) for n = 1, 2, 3 and so on, most of all at
-    one of the first. The choice of that one which puts most offsets on such a place is taken.
+    The offsets of rare terms pile up at ln ln(N / n) for n = 1, 2, 3 and so on. The highest pile
+    is moved to the nearest of the first such places.
     """
-    places = np.log(np.exp(highest) - np.log(np.arange(1, 40)))
-    places = places[np.isfinite(places)]
+    places = np.log(np.exp(highest) - np.log(np.arange(1, 6)))
     sizes, edges = np.histogram(terms, np.arange(terms.min(), terms.max() + 2e-3, 1e-3))
     peak = edges[sizes.argmax()] + 5e-4
     peak = np.median(terms[np.abs(terms - peak) < 1e-3])
 
-    def fitting(shift: float) -> int:
-        return int((np.abs(terms[:, None] + shift - places).min(axis=1) < 2e-4).sum())
-
-    return max((float(place - peak) for place in places[:5]), key=fitting)
+    return float(places[np.abs(places - peak).argmin()] - peak)
 
 
 def _nearest_levels(residuals: Floats) -> NDArray[np.int32]:
@@ -137,64 +128,47 @@ def _nearest_levels(residuals: Floats) -> NDArray[np.int32]:
     return np.where(residuals < _LEVELS[1] / 2, 0, tf - 1).astype(np.int32)
 
 
-def _mean_error(bounds: Bounds, residuals: Floats) -> Floats:
-    """Average, group by group, how far the residuals that are near a level are off it."""
-    errors = residuals - _LEVELS[_nearest_levels(residuals)]
-    near, n_groups = np.abs(errors) < _TOLERANCE, len(bounds) - 1
-    groups = np.repeat(np.arange(n_groups), np.diff(bounds))[near]
-    total = np.bincount(groups, errors[near], minlength=n_groups)
-    mean: Floats = total / np.maximum(np.bincount(groups, minlength=n_groups), 1)
-    return mean
-
-
-@kernel()
 def _low(bounds: Bounds, values: Floats) -> Floats:
     """Find a low quantile of each group; 0 for an empty one."""
-    found = np.zeros(len(bounds) - 1)
-    for group in range(len(found)):
-        part = values[bounds[group] : bounds[group + 1]]
-        if len(part):
-            place = int(len(part) * _QUANTILE)
-            found[group] = np.partition(part, place)[place]
-    return found
+    places = [(i, j, int((j - i) * _QUANTILE)) for i, j in pairwise(bounds.tolist())]
+    found = [np.partition(values[i:j], k)[k] if i < j else 0.0 for i, j, k in places]
+    return np.array(found, np.float64)
 
 
-@kernel()
-def _fit(values: Floats, move: float) -> float:
-    """Count the values on a level; lower levels, being likelier, count a little more."""
-    total = 0.0
-    for value in values:
-        level, residual = 0, value - move
-        if residual >= _LEVELS[1] / 2:
-            level = int(np.rint(np.exp(np.expm1(min(residual, _LEVELS[-1]))))) - 1
-        if level < _HIGHEST and abs(residual - _LEVELS[level]) < _TOLERANCE:
-            total += 1 - 0.1 * _LEVELS[level]
-    return total
-
-
-@kernel()
 def _realign(bounds: Bounds, residuals: Floats, limits: Floats) -> Floats:
     """Find for each group the change of its offset that puts most residuals on a level.
 
     Tried are those that put one of seven of its quantiles on one of the three lowest levels; on
     any where the offset is over its limit (a term that its few documents repeat many times).
     """
-    found = np.zeros(len(bounds) - 1)
-    for group in range(len(found)):
-        values = np.sort(residuals[bounds[group] : bounds[group + 1]])
-        if not len(values):
-            continue
-        best, tried = -1.0, _HIGHEST
-        if limits[group] >= 0:
-            tried = 3
-            best = _fit(values, 0.0)
-            if best >= 0.9 * len(values) and values[0] > -_TOLERANCE:
-                continue  # nothing wrong that a move could mend
-        for tenth in range(7):
-            for level in range(tried):
-                move = values[len(values) * tenth // 10] - _LEVELS[level]
-                if move <= limits[group]:
-                    fit = _fit(values, move)
-                    if fit > best + 1e-9:
-                        best, found[group] = fit, move
-    return found
+    sizes, groups = np.diff(bounds), _groups(bounds)
+    values = residuals[np.lexsort((residuals, groups))]
+    moves, over = np.zeros(len(sizes)), limits < 0
+    best = np.where(over, -1.0, _fit(groups, values, moves))
+    low = np.zeros(len(sizes))
+    low[sizes > 0] = values[bounds[:-1][sizes > 0]]
+    good = ~over & (best >= 0.9 * sizes) & (low > -_TOLERANCE)  # nothing that a move could mend
+    for chosen, tried in ((~good & ~over, 3), (over, _HIGHEST)):
+        rows = np.flatnonzero(chosen & (sizes > 0))
+        own, firsts = values[np.isin(groups, rows)], bounds[rows]
+        owners = np.repeat(np.arange(len(rows)), sizes[rows])
+        for tenth, level in product(range(7), range(tried)):
+            move = values[firsts + sizes[rows] * tenth // 10] - _LEVELS[level]
+            fit = _fit(owners, own, move)
+            better = (move <= limits[rows]) & (fit > best[rows] + 1e-9)
+            best[rows[better]], moves[rows[better]] = fit[better], move[better]
+    return moves
+
+
+def _fit(groups: NDArray[np.intp], values: Floats, moves: Floats) -> Floats:
+    """Count the values of each group on a level; lower levels, being likelier, count more."""
+    residuals = values - moves[groups]
+    levels = _nearest_levels(residuals)
+    is_on = (levels < _HIGHEST) & (np.abs(residuals - _LEVELS[levels]) < _TOLERANCE)
+    weights = is_on * (1 - 0.1 * _LEVELS[levels])
+    return np.bincount(groups, weights, minlength=len(moves)).astype(np.float64)
+
+
+def _groups(bounds: Bounds) -> NDArray[np.intp]:
+    """Give the group of each value."""
+    return np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
