@@ -144,7 +144,6 @@ class PatientProtocol(HttpToolsProtocol):
             self.loop.call_later(GRACE, self._leave)
         else:
             self.cycle.keep_alive = False
-            self.cycle.scope["stopping"] = True  # type: ignore[typeddict-unknown-key]
 
     def _leave(self) -> None:
         if self.cycle is None or self.cycle.response_complete:

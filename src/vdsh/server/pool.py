@@ -45,7 +45,6 @@ class StorePool:
         self, source: str | os.PathLike[str] | Store, *, handles: int = HANDLES, device: str = "cpu"
     ) -> None:
         self._kept: dict[str, tuple[Any, Any]] = {}
-        self.bulk = asyncio.Lock()  # streams write in turn: searches find a free handle
         self._source, self._device = source, device
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles
