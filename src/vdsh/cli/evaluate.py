@@ -137,10 +137,8 @@ def _ask(
     store: str, queries: str, qrels: str | None, k: int, reading: options.Reading
 ) -> "QueryEvaluation":
     """Search with the queries of a file."""
-    from rich.progress import MofNCompleteColumn
-
     from vdsh.evaluation import evaluate_queries, read_queries
-    from vdsh.progress import progress_bar
+    from vdsh.progress import show_progress
 
     how = reading.how()
     if reading.labels_field == options.BY_DEFAULT.labels_field:
@@ -148,16 +146,11 @@ def _ask(
     given = read_queries(queries, qrels, **how)
     with (
         vdsh.open_store(store, create=False) as opened,
-        progress_bar(MofNCompleteColumn(), enabled=not reading.quiet) as bar,
+        show_progress("searching", enabled=not reading.quiet) as show,
     ):
-        tasks: dict[str, Any] = {}
-
-        def show(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done)
-
-        return evaluate_queries(opened, given, k=k, progress=show)
+        return evaluate_queries(
+            opened, given, k=k, progress=lambda what, done, total: show(done, total, what)
+        )
 
 
 def _rounded(values: Mapping[str, Any]) -> dict[str, list[float]]:
