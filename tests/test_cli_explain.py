@@ -6,7 +6,7 @@ import pytest
 
 from conftest import toy_corpus
 from vdsh import TextHasher
-from vdsh.explain import as_fields, explain_bits, explain_pair, explain_text, sample
+from vdsh.explain import as_fields, explain_bits, explain_pair, explain_text
 
 TEXT, OTHER = "the crew left the moon", "a crew in orbit"
 
@@ -78,24 +78,6 @@ def test_explain_measures_health_on_documents(vdsh, model_folder, docs):
     assert "correlation" in table
 
 
-def test_sample_prints_draws(vdsh, model_folder, fitted):
-    result = vdsh("sample", model_folder, "--text", "moon", "-k", 2, "--length", 7, "--words", 3)
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
-    assert len(lines) == 8
-    first = sample(fitted, 2, text="moon", length=7, n_words=3)[0]
-    assert lines[0] == f"draw 1, code {first.code}"
-    assert lines[1].split()[2:] == [word.word for word in first.words]
-    assert lines[3].split()[2:] == first.bag
-
-
-def test_sample_prints_json_and_takes_codes_and_texts(vdsh, model_folder, fitted):
-    line = vdsh("sample", model_folder, "--code", "00ff", "-k", 1, "--json", "--seed", 5).stdout
-    assert json.loads(line) == as_fields(sample(fitted, 1, code="00ff", random_state=5)[0])
-    line = vdsh("sample", model_folder, "--text", TEXT, "-k", 1, "--json").stdout
-    assert json.loads(line) == as_fields(sample(fitted, 1, text=TEXT)[0])
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -117,27 +99,7 @@ def test_explain_refuses_with_one_line(vdsh, model_folder, arguments, said):
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--code", "abc"], "Not a hexadecimal code"),
-        (["--code", "abcdef"], "codes of 16 bits"),
-        (["--text", ""], "is empty"),
-        (["-k", 0], "at least 1"),
-        (["--seed", -1], "seed"),
-    ],
-)
-def test_sample_refuses_with_one_line(vdsh, model_folder, arguments, said):
-    result = vdsh("sample", model_folder, *arguments)
-    assert result.returncode == 1
-    assert said in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-def test_a_model_that_cannot_produce_words_says_so(vdsh, baseline_folder):
-    result = vdsh("sample", baseline_folder)
-    assert result.returncode == 1
-    assert "has no decoder" in result.stderr
+def test_a_model_without_a_posterior_has_no_confidence(vdsh, baseline_folder):
     shown = vdsh("explain", baseline_folder, TEXT)
     assert shown.returncode == 0
     assert "confidence" not in shown.stdout

@@ -1,7 +1,7 @@
-"""`vdsh explain` and `sample`: what bits say, why texts have their codes, what a model imagines."""
+"""`vdsh explain`: what bits say, and why texts have their codes."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import vdsh
 from vdsh.cli import options
@@ -12,14 +12,11 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from vdsh.explain import BitExplanation, PairExplanation, TextExplanation, Word
 
-EXAMPLES = {
-    "explain": 'Example: vdsh research explain news-model "shuttle launch" --other "a probe"',
-    "sample": "Example: vdsh research sample news-model --text 'a probe in orbit' -k 3",
-}
+EXAMPLE = 'Example: vdsh research explain news-model "shuttle launch" --other "a probe"'
 
 
 @options.reads_documents
-def explain(
+def command(
     model: str = argument(..., "Folder of the model."),
     text: str | None = argument(None, "A text to explain; without one, the bits."),
     other: str | None = option(None, "A second text: show where the two codes agree, and why."),
@@ -57,32 +54,6 @@ def explain(
     else:
         pair = explain_pair(loaded, text, other, n_words=5 if words is None else words)
         say(as_fields(pair), *_pair_lines(pair), as_json=as_json)
-
-
-def sample(
-    model: str = argument(..., "Folder of the model."),
-    code: str | None = option(None, "Sample near documents with this code, in hex."),
-    text: str | None = option(None, "Sample from the posterior of this text."),
-    n: int = option(3, "Number of samples.", "-k"),
-    words: int = option(10, "Number of words to list."),
-    length: int = option(50, "Words in a bag."),
-    seed: int = option(0, "The same seed gives the same samples."),
-    as_json: bool = options.JSON,
-) -> None:
-    """Print word distributions drawn from the model, and bags of words drawn from those."""
-    from vdsh.explain import as_fields
-    from vdsh.explain import sample as draw
-
-    how: dict[str, Any] = {"code": code, "text": text, "n_words": words, "length": length}
-    for i, drawn in enumerate(draw(vdsh.Model.load(model), n, random_state=seed, **how), 1):
-        say(
-            as_fields(drawn),
-            f"draw {i}, code {drawn.code}",
-            f"  most probable  {' '.join(word.word for word in drawn.words)}",
-            f"  distinctive    {' '.join(word.word for word in drawn.distinctive)}",
-            f"  a bag          {' '.join(drawn.bag)}",
-            as_json=as_json,
-        )
 
 
 def _bits_lines(bits: "list[BitExplanation]") -> Iterable[str]:
