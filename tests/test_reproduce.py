@@ -45,7 +45,7 @@ def root(tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
-TABLE = ["reproduce", "table1", "--datasets", "reuters20", "--models", "vdsh-s", "lsh"]
+TABLE = ["reproduce", "table1", "--datasets", "reuters20", "--models", "vdsh-s", "--models", "lsh"]
 
 
 def test_a_table_is_run_printed_and_written(vdsh, root, tmp_path):
