@@ -3,17 +3,13 @@
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
 import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import option
-from vdsh.cli.output import print_answer, print_values, say
-
-if TYPE_CHECKING:
-    from vdsh.store import Hits
+from vdsh.cli.output import fields_of, print_answer, print_values, say
 
 EXAMPLE = "Example: vdsh demo --out my-demo"
 _QUERIES = (
@@ -81,7 +77,9 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     seconds = time.monotonic() - started
     if as_json:
         facts = {"store": str(path), "documents": str(corpus), "quality": quality}
-        shown = [{"query": query, "hits": _summary(hits)} for query, hits in searches.items()]
+        shown = [
+            {"query": query, "hits": fields_of(hits, query)} for query, hits in searches.items()
+        ]
         say(facts | {"searches": shown, "seconds": round(seconds)}, as_json=True)
         return
     typer.echo(f"\n{describe_measure(quality)}:")
@@ -97,10 +95,3 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
         f"  vdsh duplicates {path}\n"
         "  vdsh add notes YOUR_FOLDER"
     )
-
-
-def _summary(hits: "Hits") -> list[dict[str, Any]]:
-    return [
-        {"id": hit.id, "labels": hit.labels, "score": hit.score, "passage": hit.passage()}
-        for hit in hits
-    ]
