@@ -10,7 +10,7 @@ import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
-from vdsh.documents.document import is_id
+from vdsh.documents.document import in_batches, is_id
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,8 +128,7 @@ def _check_amount(store: "Store", ids: list[str], from_stdin: bool) -> None:
     n_documents = store.count()
     if len(ids) <= MUCH * n_documents:
         return
-    parts = [ids[first : first + PART] for first in range(0, len(ids), PART)]
-    n_there = sum(store.count({"id": {"in": part}}) for part in parts)
+    n_there = sum(store.count({"id": {"in": part}}) for part in in_batches(ids, PART))
     if n_there <= MUCH * n_documents:
         return
     confirm(
