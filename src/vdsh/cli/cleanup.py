@@ -105,22 +105,17 @@ def _read_ids(*, as_json: bool) -> list[str]:
     lines = [line.removesuffix(b"\r") for line in sys.stdin.buffer.read().split(b"\n")]
     try:
         ids = [line.decode() for line in lines if line.strip()]
-        return [_id_of(json.loads(line)) for line in ids] if as_json else ids
+        ids = [json.loads(id) for id in ids] if as_json else ids
+        if not all(isinstance(id, str) for id in ids):
+            raise ValueError("no id")
+        return ids
     except UnicodeDecodeError as error:
         raise InputError("Standard input is not UTF-8. Nothing was deleted.") from error
-    except (ValueError, KeyError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             'With --json, each line of standard input is an id as JSON, such as "a". Nothing was '
             "deleted; leave --json out for plain ids."
         ) from error
-
-
-def _id_of(value: object) -> str:
-    """Take a JSON string, or the id of a document or hit."""
-    id = value["id"] if isinstance(value, dict) else value
-    if not isinstance(id, str):
-        raise ValueError("no id")
-    return id
 
 
 def _check_amount(store: "Store", ids: list[str], from_stdin: bool) -> None:

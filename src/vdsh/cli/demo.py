@@ -76,9 +76,7 @@ def _run(out: str, *, as_json: bool, quiet: bool) -> None:
     seconds = time.monotonic() - started
     if as_json:
         facts = {"store": str(path), "documents": str(corpus), "quality": quality}
-        shown = [
-            {"query": query, "hits": fields_of(hits, query)} for query, hits in searches.items()
-        ]
+        shown = [{"query": one, "hits": fields_of(hits, one)} for one, hits in searches.items()]
         say(facts | {"searches": shown, "seconds": round(seconds)}, as_json=True)
         return
     typer.echo(f"\n{describe_measure(quality)}:")

@@ -172,21 +172,16 @@ def _report_queries(found: "QueryEvaluation", as_json: bool) -> None:
         },
     }
     left_out = f"; {found.n_unjudged:,} without one left out" if found.n_unjudged else ""
-    width = max(len(row.name) for row in found.rows)
-    lines = [
+    first = (
         f"{len(found.queries):,} queries with {n_relevant:,} relevant documents{left_out}; "
-        f"{found.n_documents:,} documents in the store",
-        " " * (width + 4) + "".join(f"{name:<17}" for name in found.rows[0].means).rstrip(),
-    ]
-    for row in found.rows:
-        cells = "".join(f"{_cell(row, name):<17}" for name in row.means)
-        lines.append(f"  {row.name:<{width}}  {cells}".rstrip())
+        f"{found.n_documents:,} documents in the store"
+    )
+    rows = [(row.name, *(_cell(row, name) for name in row.means)) for row in found.rows]
+    table = [f"  {line}" for line in aligned([("", *found.rows[0].means), *rows])]
     compared = any(row.against_bm25 for row in found.rows)
     sure = f"+ better or - worse than BM25 (paired t-test, p < {_SURE})"
-    lines.append(
-        f"± standard error; {sure if compared else 'too few queries to compare with BM25'}"
-    )
-    say(facts, *lines, as_json=as_json)
+    last = f"± standard error; {sure if compared else 'too few queries to compare with BM25'}"
+    say(facts, first, *table, last, as_json=as_json)
     if as_json:
         return
     for name, reason in found.left_out.items():

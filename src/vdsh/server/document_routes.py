@@ -26,8 +26,6 @@ class _AnyConvertor(StringConvertor):
 
 register_url_convertor("any", _AnyConvertor())
 Id = Annotated[str, Path(description="May hold any character; percent-encode it.")]
-
-
 router = APIRouter(prefix="/v1/documents", route_class=JsonRoute, tags=["documents"])
 PageAnswer = answer(
     "PageAnswer",
