@@ -795,6 +795,12 @@ def test_a_file_is_uploaded_where_one_may_write(visit, guarded_and_empty):
     lines = b'{"id": "l1", "text": "goal"}\n' * 600
     said = add("games.jsonl", lines + b'{"id": "l2", "text": ')
     assert said.startswith("Record 601: broken JSON") and said.endswith(" 500 documents added.")
+    lines = b'{"id": 1212092628029698048, "text": "own goal", "metadata": {"year": 1990}}\n'
+    said = add("own.jsonl", lines + b'{"id": "l3", "text": 5}\n')
+    assert said.startswith("Record 2: text: Input should be a valid string.")
+    assert said.endswith(" 1 document added.")
+    told = Request(f"{told.full_url.rpartition('/')[0]}/1212092628029698048", headers=told.headers)
+    assert json.load(urlopen(told))["metadata"] == {"year": 1990}
     table = b"nr,headline,story,kind\n7,Late goal,a striker scored in the last minute,match\n"
     page.get_by_label("File").set_input_files(
         {"name": "told.csv", "mimeType": "text/csv", "buffer": table}

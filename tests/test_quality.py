@@ -1,7 +1,6 @@
 """What `vdsh fit` says about a model (16 D3): beside chance and tf-idf, in words, with warnings."""
 
 import json
-from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -150,9 +149,3 @@ def test_fit_prints_what_json_and_card_have(labelled, vdsh, train, tmp_path):
     for warning in quality["warnings"]:
         assert f"Warning: {warning}\n" in printed.stderr
         assert f"- Warning: {warning}\n" in card
-
-
-def test_new_thresholds_make_the_measured_quality_void(hasher, train):
-    again = deepcopy(hasher)
-    again.model_.training["quality"] = {"warnings": []}
-    assert "quality" not in again.recalibrate(*train).model_.training

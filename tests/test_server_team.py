@@ -1,6 +1,5 @@
 """The service of a team: several stores, and tokens for reading and for writing (#20 item 6)."""
 
-import asyncio
 import json
 import logging
 import os
@@ -12,11 +11,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from vdsh import Document, open_store
-from vdsh.errors import VdshError, WriteError
-from vdsh.server import bulk, tokens
+from vdsh.errors import VdshError
+from vdsh.server import tokens
 from vdsh.server.app import create_app
-from vdsh.server.bodies import Limits
-from vdsh.server.pool import StorePool
 from vdsh.server.run import JsonLines, supervise
 from vdsh.server.service import name_stores
 from vdsh.server.tokens import one_token, read_tokens
@@ -214,127 +211,3 @@ def test_a_file_of_tokens_must_be_closed_to_others(tmp_path):
         read_tokens(str(tmp_path / "tokens"))
     with pytest.raises(VdshError, match="Cannot read a token"):
         read_tokens(str(tmp_path))
-
-
-# Documents as a stream
-
-
-def stream(api, lines, prefix="/v1", **headers):
-    """Send lines, or parts of lines, one by one; return the status and the lines of the answer."""
-    headers = {"content-type": "application/x-ndjson"} | headers
-    answer = api.post(f"{prefix}/documents", content=iter(lines), headers=headers)
-    return answer.status_code, [json.loads(line) for line in answer.text.splitlines()]
-
-
-def line_of(id, text="moon", **fields):
-    return json.dumps({"id": id, "text": text, **fields}).encode() + b"\n"
-
-
-@pytest.fixture
-def editor(stores, monkeypatch):
-    monkeypatch.setattr(bulk, "BATCH", 2)
-    with client(stores, writable=True) as api:
-        yield api
-
-
-def test_a_stream_is_written_and_answered_batch_by_batch(editor):
-    lines = [line_of(f"s{i}") for i in range(5)]
-    status, answer = stream(editor, [*lines[:3], b"\n", *lines[3:]])
-    assert status == 200
-    assert answer[-1] == {"written": 5, "done": True}
-    counts = [row["written"] for row in answer]
-    assert counts == sorted(counts) and len(answer) == 4
-    whole = b"".join(lines)
-    parts = [whole[i : i + 7] for i in range(0, len(whole), 7)]
-    assert stream(editor, parts, "/v1/stores/post")[1][-1] == {"written": 5, "done": True}
-    assert editor.get("/v1/stores/post/info").json()["documents"] == 8
-    assert stream(editor, [b""]) == (200, [{"written": 0, "done": True}])
-    status, answer = stream(editor, [b"\n\n\n", b"{"])
-    assert (status, answer[0], answer[-1]["written"]) == (200, {"written": 0}, 0)
-    assert "line 4: broken JSON" in answer[-1]["error"]
-    assert stream(editor, [whole.rstrip()])[1][-1]["done"]
-
-
-def test_a_line_is_read_as_vdsh_index_reads_it(editor):
-    lines = [line_of("a", labels="x", year=1969), line_of(7, labels=["y"], metadata={"deep": [1]})]
-    assert stream(editor, lines)[1][-1] == {"written": 2, "done": True}
-    found = editor.get("/v1/documents/a").json()
-    assert (found["labels"], found["metadata"]) == (["x"], {"year": 1969})
-    assert editor.get("/v1/documents/7").json()["metadata"] == {"deep": [1]}
-
-
-BAD_LINES = [
-    (b'{"id": "x", "te', "'the stream', line 4: broken JSON"),
-    (b'{"text": "x"}\n', "line 4: must have an id and a text"),
-    (b"[1]\n", "line 4: must have an id and a text"),
-    (b'{"id": "x"}\n', "line 4: must have an id and a text"),
-    (line_of("x", "y" * 200_001), "line 4: Each text must be at most 200,000 characters"),
-    (line_of("x" * 5000), "line 4: id: "),
-    (b'{"id": "x", "text": "\xff"}\n', "line 4: broken JSON"),
-]
-
-
-def test_what_was_counted_is_there_and_nothing_after_it(editor):
-    for case, (line, words) in enumerate(BAD_LINES):
-        ids = [f"{case}-{i}" for i in range(4)]
-        whole = [line_of(id) for id in ids]
-        status, answer = stream(editor, [*whole[:3], line, whole[3]])
-        assert status == 200 and answer[0] == {"written": 2}
-        assert answer[-1]["written"] == 2 and words in answer[-1]["error"]
-        there = [editor.get(f"/v1/documents/{id}").status_code for id in ids]
-        assert there == [200, 200, 404, 404]
-
-
-def test_a_stream_that_brings_nothing_has_the_status_of_its_failure(editor, stores, tmp_path):
-    status, answer = stream(editor, [line_of("a"), b"{"])
-    assert status == 422 and "line 2: broken JSON" in answer[0]["error"]
-    assert editor.get("/v1/documents/a").status_code == 404
-    answer = editor.post(
-        "/v1/search", content=b"{}\n", headers={"content-type": "application/x-ndjson"}
-    )
-    assert answer.status_code == 415
-    with client(stores) as api:
-        assert stream(api, [line_of("a")])[0] == 403
-    tokens = read_tokens(write(tmp_path / "tokens", f"ann read {READER}", f"bob write {WRITER}"))
-    with client(stores, token=tokens, writable=True) as api:
-        statuses = [stream(api, [line_of("a")], **bearer(t))[0] for t in (OTHER, READER, WRITER)]
-    assert statuses == [401, 403, 200]
-
-
-def test_a_stream_does_not_say_where_the_store_lies(editor, monkeypatch):
-    pool, n_asked = editor.app.state.service.pool, 0
-
-    async def call(work):
-        nonlocal n_asked
-        n_asked += 1
-        if n_asked == 2:
-            raise WriteError(f"Cannot write to '{pool.path}/store.sqlite': the disk is full.")
-        return await StorePool.call(pool, work)
-
-    monkeypatch.setattr(pool, "call", call)
-    _, answer = stream(editor, [line_of(f"s{i}") for i in range(4)])
-    error = "Cannot write to the store: the disk is full."
-    assert answer == [{"written": 2}, {"written": 2, "error": error, "code": "unavailable"}]
-
-
-def test_a_stream_ends_between_batches_when_the_service_stops(editor):
-    came = [line_of("s0") + line_of("s1"), line_of("s2")]
-    sent = []
-
-    async def receive():
-        return {"type": "http.request", "body": came.pop(0), "more_body": bool(came)}
-
-    async def send(message):
-        sent.append(message.get("body", b""))
-
-    answer = bulk.BulkAnswer(editor.app.state.service)
-    asyncio.run(answer({"stopping": True}, receive, send))
-    assert json.loads(sent[1]) == {"written": 2}
-    assert json.loads(sent[2])["written"] == 2 and b"The service stops." in sent[2]
-    assert [editor.get(f"/v1/documents/s{i}").status_code for i in (1, 2)] == [200, 404]
-
-
-def test_a_line_without_end_is_refused(stores):
-    with client(stores, writable=True, limits=Limits(body=1000)) as api:
-        status, answer = stream(api, [b"x" * 600, b"x" * 600, b"x" * 600])
-    assert status == 422 and "A line must be at most 1,000 bytes." in answer[0]["error"]

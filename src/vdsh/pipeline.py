@@ -166,40 +166,6 @@ class TextHasher(Estimator):
         warn_of_bits(hasher.n_bits, hasher.unused_bits_, hasher.duplicated_bits_, counts.shape[0])
         return self
 
-    def recalibrate(
-        self,
-        texts: Sequence[str],
-        labels: Sequence[Any] | None = None,
-        *,
-        threshold: str = "median",
-        validation: tuple[Sequence[str], Sequence[Any] | None] | Sequence[str] | None = None,
-        source: str = "",
-    ) -> Self:
-        """Learn new thresholds for a trained model, without training it again.
-
-        Codes change, so what was indexed with the model before must be indexed again.
-
-        Parameters
-        ----------
-        texts, labels, validation, source
-            As for `fit`; the vocabulary stays. With labels for both, precision at 100 of the
-            validation texts is measured with the thresholds before and after.
-        threshold : {"median", "sign", "best"}, default="median"
-            Becomes the model's setting. "best" needs the labels.
-        """
-        check_is_fitted(self, "model_")
-        texts = check_texts(texts)
-        counts = self.vectorizer_.transform(texts)
-        warn_of_empty(_count_empty(counts), counts.shape[0])
-        held_out = _held_out(self.vectorizer_, validation)
-        self.hasher_.recalibrate(counts, labels, threshold=threshold, validation=held_out)
-        self.set_params(threshold=threshold)
-        facts = {"source": source, "documents": counts.shape[0], "created": _now()}
-        kept = {name: fact for name, fact in self.model_.training.items() if name != "quality"}
-        self.model_ = self._learned({**kept, "recalibrated": facts})
-        self.model_.profile = make_profile(self.model_, texts, validation)
-        return self
-
     def encode(self, texts: Sequence[str]) -> Codes:
         """Hash texts to packed codes: uint8 of shape (n_texts, n_bits // 8), big-endian bits.
 

@@ -23,11 +23,11 @@ GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
     "Research": ["reproduce", "research"],
 }
 # Of `vdsh research`; as a verb by itself, each is understood too, and not listed.
-RESEARCH = "encode evaluate explain sample export map datasets recalibrate".split()
+RESEARCH = "encode evaluate explain sample export map datasets".split()
 VERBS = [name for names in GROUPS.values() for name in names] + RESEARCH
 _FILES = {  # of several verbs
     "maintenance": "info check backup restore compact reindex drift copy",
-    "research": "export map recalibrate datasets",
+    "research": "export map datasets",
     "explain": "explain sample",
     "cleanup": "delete duplicates",
     "serve": "serve mcp",

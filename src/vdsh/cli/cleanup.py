@@ -10,7 +10,7 @@ import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
-from vdsh.documents.document import is_id
+from vdsh.documents.document import in_batches, is_id
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = dict.fromkeys(
     ("delete", "duplicates"),
-    "Example: vdsh duplicates news-store --keep first -0 | vdsh delete news-store - -0",
+    "Example: vdsh duplicates news-store --keep first | vdsh delete news-store -",
 )
 MUCH = 0.1  # share of a store that is not deleted unasked
 PART = 1000  # ids that are looked up together
@@ -32,7 +32,6 @@ def duplicates(
     keep: str | None = option(
         None, "`first`: print only the ids that a clean-up would delete, one a line."
     ),
-    null: bool = options.NULL,
     as_json: bool = options.JSON,
     quiet: bool = options.QUIET,
 ) -> None:
@@ -41,8 +40,6 @@ def duplicates(
 
     if keep not in (None, "first"):
         raise InputError(f"--keep knows only first. Got '{keep}'.")
-    if null and not keep:
-        raise InputError("--null is for the ids of --keep first.")
     n_groups = n_others = 0
     with vdsh.open_store(store, create=False) as opened, progress_bar(enabled=not quiet) as bar:
         bar.add_task("comparing", total=None)
@@ -52,7 +49,7 @@ def duplicates(
             if keep:
                 for name, _, _ in group.others:
                     # typer.echo would leave out what commands a terminal
-                    sys.stdout.write(_to_delete(name, null=null, as_json=as_json))
+                    sys.stdout.write(_to_delete(name, as_json=as_json))
             else:
                 _print_group(group, as_json=as_json)
     if not as_json:
@@ -63,14 +60,12 @@ def duplicates(
         )
 
 
-def _to_delete(id: str, *, null: bool, as_json: bool) -> str:
+def _to_delete(id: str, *, as_json: bool) -> str:
     """Write an id so that `vdsh delete` reads the same one."""
-    if null:
-        return f"{id}\0"
     if as_json:
         return json.dumps(id) + "\n"
     if not is_id(id):  # of a store that something else wrote
-        raise InputError(f"The id {id!r} has control characters. List ids with --json or --null.")
+        raise InputError(f"The id {id!r} has control characters. List ids with --json.")
     return f"{id}\n"
 
 
@@ -91,13 +86,12 @@ def delete(
         ..., "Ids, or - for one per line on stdin; with --json each is a JSON string."
     ),
     yes: bool = option(False, "Do not ask before deleting more than a tenth.", "--yes"),
-    null: bool = options.NULL,
     as_json: bool = options.JSON,
 ) -> None:
     """Delete documents by id; unknown ids are ignored."""
     from_stdin = ids == ["-"]
     if from_stdin:  # to the end: nothing is deleted before it is known how much
-        ids = _read_ids(null=null, as_json=as_json)
+        ids = _read_ids(as_json=as_json)
     with vdsh.open_store(store, create=False) as opened:
         if not yes:
             _check_amount(opened, sorted(set(ids)), from_stdin)
@@ -106,29 +100,22 @@ def delete(
     say({"deleted": deleted, "documents": left}, line, as_json=as_json)
 
 
-def _read_ids(*, null: bool, as_json: bool) -> list[str]:
+def _read_ids(*, as_json: bool) -> list[str]:
     """Read ids from standard input, exactly as they were written."""
-    data = sys.stdin.buffer.read()
-    lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
-    parts = data.split(b"\0") if null else lines
+    lines = [line.removesuffix(b"\r") for line in sys.stdin.buffer.read().split(b"\n")]
     try:
-        ids = [part.decode() for part in parts if part.strip()]
-        return [_id_of(json.loads(line)) for line in ids] if as_json and not null else ids
+        ids = [line.decode() for line in lines if line.strip()]
+        ids = [json.loads(id) for id in ids] if as_json else ids
+        if not all(isinstance(id, str) for id in ids):
+            raise ValueError("no id")
+        return ids
     except UnicodeDecodeError as error:
         raise InputError("Standard input is not UTF-8. Nothing was deleted.") from error
-    except (ValueError, KeyError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             'With --json, each line of standard input is an id as JSON, such as "a". Nothing was '
             "deleted; leave --json out for plain ids."
         ) from error
-
-
-def _id_of(value: object) -> str:
-    """Take a JSON string, or the id of a document or hit."""
-    id = value["id"] if isinstance(value, dict) else value
-    if not isinstance(id, str):
-        raise ValueError("no id")
-    return id
 
 
 def _check_amount(store: "Store", ids: list[str], from_stdin: bool) -> None:
@@ -136,8 +123,7 @@ def _check_amount(store: "Store", ids: list[str], from_stdin: bool) -> None:
     n_documents = store.count()
     if len(ids) <= MUCH * n_documents:
         return
-    parts = [ids[first : first + PART] for first in range(0, len(ids), PART)]
-    n_there = sum(store.count({"id": {"in": part}}) for part in parts)
+    n_there = sum(store.count({"id": {"in": part}}) for part in in_batches(ids, PART))
     if n_there <= MUCH * n_documents:
         return
     confirm(

@@ -3,17 +3,13 @@
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
 import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import option
-from vdsh.cli.output import print_answer, print_values, say
-
-if TYPE_CHECKING:
-    from vdsh.store import Hits
+from vdsh.cli.output import fields_of, print_answer, print_values, say
 
 EXAMPLE = "Example: vdsh demo --out my-demo"
 _QUERIES = (
@@ -26,7 +22,6 @@ _ON_THE_MAP = 5000  # documents; half a minute on two cores
 
 def command(
     out: str = option("vdsh-demo", "Folder for store and documents."),
-    seed: int = option(0, "The same seed gives the same codes."),
     serve: bool = option(False, "Then serve the page; an existing demo is used.", "--serve"),
     port: int = option(8000, "Port to serve on; 0 takes a free one."),
     as_json: bool = options.JSON,
@@ -41,14 +36,14 @@ def command(
         service.check_packages()  # before minutes of training
         service.check_packages(("openTSNE",), "plots")
     if not serve or not (Path(out) / "store" / "store.sqlite").exists():
-        _run(out, seed, as_json=as_json, quiet=quiet)
+        _run(out, as_json=as_json, quiet=quiet)
     if serve:
         if not Path(out, "store", FILE).exists():
-            research.make_map(f"{out}/store", limit=_ON_THE_MAP, seed=seed, quiet=quiet)
+            research.make_map(f"{out}/store", limit=_ON_THE_MAP, seed=0, quiet=quiet)
         make_app(["serve"])(["serve", f"{out}/store", "--port", str(port), "--quiet"])
 
 
-def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
+def _run(out: str, *, as_json: bool, quiet: bool) -> None:
     """Go the whole way from texts to searches, as `vdsh add` does."""
     from vdsh.adding import add_files
     from vdsh.datasets import docstrings
@@ -73,7 +68,7 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
                 f"Added {found.added:,} docstrings of installed packages; words find them now. "
                 "Learning codes from them."
             )
-        store.learn(random_state=seed, progress=not quiet)
+        store.learn(random_state=0, progress=not quiet)
         # The page offers these as texts to try.
         (path / "examples.txt").write_text("\n".join(_QUERIES), encoding="utf-8")
         searches = dict(zip(_QUERIES, store.search_many(_QUERIES, k=3), strict=True))
@@ -81,7 +76,7 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     seconds = time.monotonic() - started
     if as_json:
         facts = {"store": str(path), "documents": str(corpus), "quality": quality}
-        shown = [{"query": query, "hits": _summary(hits)} for query, hits in searches.items()]
+        shown = [{"query": one, "hits": fields_of(hits, one)} for one, hits in searches.items()]
         say(facts | {"searches": shown, "seconds": round(seconds)}, as_json=True)
         return
     typer.echo(f"\n{describe_measure(quality)}:")
@@ -97,10 +92,3 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
         f"  vdsh duplicates {path}\n"
         "  vdsh add notes YOUR_FOLDER"
     )
-
-
-def _summary(hits: "Hits") -> list[dict[str, Any]]:
-    return [
-        {"id": hit.id, "labels": hit.labels, "score": hit.score, "passage": hit.passage()}
-        for hit in hits
-    ]

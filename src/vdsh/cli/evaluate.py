@@ -137,10 +137,8 @@ def _ask(
     store: str, queries: str, qrels: str | None, k: int, reading: options.Reading
 ) -> "QueryEvaluation":
     """Search with the queries of a file."""
-    from rich.progress import MofNCompleteColumn
-
     from vdsh.evaluation import evaluate_queries, read_queries
-    from vdsh.progress import progress_bar
+    from vdsh.progress import show_progress
 
     how = reading.how()
     if reading.labels_field == options.BY_DEFAULT.labels_field:
@@ -148,16 +146,11 @@ def _ask(
     given = read_queries(queries, qrels, **how)
     with (
         vdsh.open_store(store, create=False) as opened,
-        progress_bar(MofNCompleteColumn(), enabled=not reading.quiet) as bar,
+        show_progress("searching", enabled=not reading.quiet) as show,
     ):
-        tasks: dict[str, Any] = {}
-
-        def show(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done)
-
-        return evaluate_queries(opened, given, k=k, progress=show)
+        return evaluate_queries(
+            opened, given, k=k, progress=lambda what, done, total: show(done, total, what)
+        )
 
 
 def _rounded(values: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -179,21 +172,16 @@ def _report_queries(found: "QueryEvaluation", as_json: bool) -> None:
         },
     }
     left_out = f"; {found.n_unjudged:,} without one left out" if found.n_unjudged else ""
-    width = max(len(row.name) for row in found.rows)
-    lines = [
+    first = (
         f"{len(found.queries):,} queries with {n_relevant:,} relevant documents{left_out}; "
-        f"{found.n_documents:,} documents in the store",
-        " " * (width + 4) + "".join(f"{name:<17}" for name in found.rows[0].means).rstrip(),
-    ]
-    for row in found.rows:
-        cells = "".join(f"{_cell(row, name):<17}" for name in row.means)
-        lines.append(f"  {row.name:<{width}}  {cells}".rstrip())
+        f"{found.n_documents:,} documents in the store"
+    )
+    rows = [(row.name, *(_cell(row, name) for name in row.means)) for row in found.rows]
+    table = [f"  {line}" for line in aligned([("", *found.rows[0].means), *rows])]
     compared = any(row.against_bm25 for row in found.rows)
     sure = f"+ better or - worse than BM25 (paired t-test, p < {_SURE})"
-    lines.append(
-        f"± standard error; {sure if compared else 'too few queries to compare with BM25'}"
-    )
-    say(facts, *lines, as_json=as_json)
+    last = f"± standard error; {sure if compared else 'too few queries to compare with BM25'}"
+    say(facts, first, *table, last, as_json=as_json)
     if as_json:
         return
     for name, reason in found.left_out.items():

@@ -39,7 +39,6 @@ DOCS, OPTIONAL_DOCS = argument(..., _DOCS), argument(None, _DOCS)
 STORE = argument(..., "Folder or URL of the store.")
 DEVICE = option("cpu", "Device that searches codes: cpu, or cuda (a GPU; needs torch).")
 JSON = option(False, "Print JSON lines for programs.", "--json")
-NULL = option(False, "Separate ids by zero bytes instead of line breaks.", "--null", "-0")
 QUIET = option(False, "Show no progress.", "--quiet", "-q")
 FORCE = option(False, "Overwrite existing output.", "--force")
 

@@ -95,13 +95,13 @@ def print_hits(hits: "Hits", query: "str | Codes", *, as_json: bool) -> None:
         _print_table(hits, query)
         return
     about = hits.about_query()
-    say([*_fields(hits, query), *([about] if about else ())], as_json=True)
+    say([*fields_of(hits, query), *([about] if about else ())], as_json=True)
 
 
 def print_answer(query: str, hits: "Hits", *, as_json: bool) -> None:
     """Print what one query of several found: a table under the query, or one JSON object."""
     if as_json:
-        say({"query": query, "hits": _fields(hits, query), **hits.about_query()}, as_json=True)
+        say({"query": query, "hits": fields_of(hits, query), **hits.about_query()}, as_json=True)
         return
     from vdsh.words.passages import one_line
 
@@ -121,7 +121,8 @@ def _print_table(hits: "Hits", query: "str | Codes") -> None:
         typer.echo("".join(typer.style(t, bold=True) if on else t for t, on in line))
 
 
-def _fields(hits: "Hits", query: "str | Codes") -> list[dict[str, Any]]:
+def fields_of(hits: "Hits", query: "str | Codes") -> list[dict[str, Any]]:
+    """Give the fields of each hit, with its passage."""
     words = _words(hits, query)
     return [hit.as_fields() | {"passage": hit.passage(words=words)} for hit in hits]
 

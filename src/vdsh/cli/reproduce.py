@@ -1,43 +1,15 @@
 """`vdsh reproduce`: the paper's tables and figures, from corpora to numbers."""
 
 from pathlib import Path
-from typing import Any
 
 import typer
-from typer.core import TyperCommand
 
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
 from vdsh.errors import InputError
 
-EXAMPLE = "Example: vdsh reproduce table1 --datasets reuters20 --bits 16 32 --models vdsh-s lsh"
-
-
-class CLASS(TyperCommand):
-    """A command whose list options take several values at once: --bits 16 32."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Write `--bits 16 32` as `--bits 16 --bits 32`, which click understands."""
-        several = {name for p in self.params if getattr(p, "multiple", False) for name in p.opts}
-        return super().parse_args(ctx, list(_repeat(args, several)))
-
-
-def _repeat(args: list[str], several: set[str]) -> list[str]:
-    """Repeat an option's name before each of its values.
-
-    >>> _repeat(["table1", "--bits", "16", "32", "-q"], {"--bits"})
-    ['table1', '--bits', '16', '--bits', '32', '-q']
-    """
-    result: list[str] = []
-    current = ""
-    for position, arg in enumerate(args):
-        if arg.startswith("-"):
-            current = arg if arg in several else ""
-        elif current and args[position - 1] != current:
-            result.append(current)
-        result.append(arg)
-    return result
+EXAMPLE = "Example: vdsh reproduce table1 --datasets reuters20 --bits 16 --bits 32"
 
 
 def command(
@@ -47,7 +19,8 @@ def command(
         "ablation, or semisupervised.",
     ),
     datasets: list[str] | None = option(
-        None, "Corpora, see `vdsh research datasets`; by default all four."
+        None,
+        "Corpora, see `vdsh research datasets`; by default all four; repeat for several.",
     ),
     bits: list[int] | None = option(None, "Lengths of the codes."),
     models: list[str] | None = option(None, "Methods, such as vdsh-s or lsh."),

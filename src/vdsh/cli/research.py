@@ -1,4 +1,4 @@
-"""Research verbs: `vdsh export`, `map`, `recalibrate` and `datasets`."""
+"""Research verbs: `vdsh export`, `map` and `datasets`."""
 
 import time
 from collections.abc import Iterator
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 EXAMPLES = {
     "export": "Example: vdsh research export news-store --to faiss --out news.faiss",
     "map": "Example: vdsh research map news-store --seed 1",
-    "recalibrate": "Example: vdsh research recalibrate news-model news.jsonl --threshold best "
-    "--out news-model-2",
     "datasets": "Example: vdsh research datasets reuters --download",
 }
 _KNOWN = ("name", "title", "home", "documents", "labels", "licence", "citation", "used")
@@ -94,64 +92,6 @@ def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[Corpus
         made = corpus_map.make_map(opened, limit=limit, seed=seed, **how)
     corpus_map.save(folder / corpus_map.FILE, made)
     return made, folder / corpus_map.FILE
-
-
-@options.reads_documents
-def recalibrate(
-    model: str = argument(..., "Folder of the model."),
-    docs: str = options.DOCS,
-    out: str = option(..., "Folder to write the new model to."),
-    threshold: str = option(
-        "best",
-        "median (balanced bits), sign, or best: chosen for precision on held-out documents, "
-        "which needs labels.",
-    ),
-    validation: str | None = option(
-        None, "File of held-out documents; by default a tenth of DOCS."
-    ),
-    seed: int = option(
-        0,
-        "Of the choice of held-out documents; with the seed and the documents of `vdsh fit` they "
-        "are those that the model was not trained on.",
-    ),
-    reading: options.Reading = options.BY_DEFAULT,
-    force: bool = options.FORCE,
-    as_json: bool = options.JSON,
-) -> None:
-    """Learn new thresholds for a trained model and write it as another model."""
-    from vdsh.cli.learning import choose
-    from vdsh.codes import check_threshold
-    from vdsh.fitting import texts_and_labels
-    from vdsh.persistence import check_free
-
-    check_threshold(threshold)
-    check_free(out, force=force)
-    hasher = vdsh.TextHasher.load(model)
-    chosen = choose(docs, reading, validation, seed, sample=None)
-    texts, labels = texts_and_labels(chosen.documents)
-    hasher.recalibrate(
-        texts,
-        labels,
-        threshold=threshold,
-        validation=texts_and_labels(chosen.held_out) if chosen.held_out else None,
-        source="standard input" if docs == "-" else docs,
-    )
-    hasher.save(out, force=force)
-    fitted = hasher.model_
-    facts, measured = fitted.training["recalibrated"], fitted.learned["calibration_"]
-    precision = {f"precision_{name}": value for name, value in measured.items()}
-    lines = [f"Learned {threshold} thresholds from {facts['documents']:,} documents."]
-    if measured:
-        why = " (which chose the thresholds)" if threshold == "best" else ""
-        lines.append(
-            f"Precision at 100 on held-out documents{why}: "
-            f"{measured['before']:.3f} before, {measured['after']:.3f} now"
-        )
-    lines.append(
-        f"The model is in {out}. Codes are not those of {model}: index again what was indexed with "
-        f"it, vdsh index {out} DOCS --store STORE"
-    )
-    say({"model": out, "threshold": threshold} | precision | facts, *lines, as_json=as_json)
 
 
 def datasets(

@@ -59,12 +59,7 @@ def serve(
     from vdsh.store import without_password
 
     limits = Limits(
-        k=max_k,
-        batch=max_batch,
-        text=max_text,
-        body=max_body,
-        seconds=timeout,
-        client_seconds=client_timeout,
+        max_k, max_batch, max_text, max_body, seconds=timeout, client_seconds=client_timeout
     )
     named = name_stores(stores, names or [])
     tokens, tls = read_tokens(token_file), check_tls(tls_cert, tls_key)

@@ -86,8 +86,8 @@ class Hasher(Estimator, ABC):
         Bits that tell no documents apart, and pairs of a bit and the earlier one that it repeats;
         see `vdsh.model.health`.
     calibration_ : dict
-        Precision at 100 of the validation documents `before` the thresholds were chosen (plain
-        ones, or those of the model that is recalibrated) and `after`; empty if not measured.
+        Precision at 100 of the validation documents with plain thresholds, `before` they were
+        chosen, and `after`; empty if not measured.
     """
 
     supervised: ClassVar[bool] = False
@@ -149,40 +149,6 @@ class Hasher(Estimator, ABC):
         self.thresholds_, self.calibration_ = calibrate(
             scores, self.threshold, search, plain=plain_threshold(self.get_params())
         )
-        self._look_at_bits(scores, train)
-        return self
-
-    def recalibrate(
-        self, X: Any, y: Any = None, *, threshold: str = "median", validation: Any = None
-    ) -> Self:
-        """Learn new thresholds from documents, and nothing else; codes change.
-
-        Parameters
-        ----------
-        X, y, validation
-            As for `fit`; "best" needs both with labels.
-        threshold : {"median", "sign", "best"}
-            Becomes the hasher's setting.
-        """
-        check_is_fitted(self, "thresholds_")
-        check_threshold(threshold)
-        counts = self._validate(X, reset=False)
-        self._check_enough(counts)
-        labels = None if y is None else _read_labels(y, counts.shape[0])
-        train = Examples(self._weigh(counts), counts, labels)
-        scores = self._scores(train.inputs)
-        search = self._validation_search(
-            scores, train, self._validation_examples(validation, labels)
-        )
-        if threshold == "best" and search is None:
-            raise InputError(
-                "The best thresholds are chosen by precision, which needs labels: give labelled "
-                "documents and labelled validation documents, or choose median or sign."
-            )
-        self.thresholds_, self.calibration_ = calibrate(
-            scores, threshold, search, self.thresholds_, plain=plain_threshold(self.get_params())
-        )
-        self.threshold = threshold
         self._look_at_bits(scores, train)
         return self
 

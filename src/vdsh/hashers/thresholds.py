@@ -20,15 +20,13 @@ def calibrate(
     scores: Scores,
     method: str,
     search: ValidationSearch | None,
-    before: Scores | None = None,
     *,
     plain: str = "median",
 ) -> tuple[Scores, dict[str, float]]:
     """Learn thresholds, and measure precision at 100 `before` and `after`.
 
     Without a `search` nothing is measured; without it or with fewer than 20 queries, whose
-    precision is mostly chance, "best" is the `plain` way: the one that suits the model. They are
-    compared with the thresholds `before`, by default those of the plain way.
+    precision is mostly chance, "best" is the `plain` way: the one that suits the model.
     """
     if method == "best" and search is not None and len(search.queries.scores) >= _LEAST_QUERIES:
         cut = best_thresholds(scores, search)
@@ -38,8 +36,8 @@ def calibrate(
         cut = thresholds(scores, method)
     if search is None:
         return cut, {}
-    old = thresholds(scores, plain) if before is None else before
-    return cut, {"before": search.precision(old), "after": search.precision(cut)}
+    before = search.precision(thresholds(scores, plain))
+    return cut, {"before": before, "after": search.precision(cut)}
 
 
 def best_thresholds(scores: Scores, search: ValidationSearch, *, errors: float = 1.0) -> Scores:

@@ -162,8 +162,7 @@ def _selection(model: "Model") -> str:
         return "not validated: no documents were held out"
     score = learned["history_"][learned["best_epoch_"]]["validation"]
     if kind == "precision":
-        again = "recalibrated" in model.training
-        when = "" if model.settings["threshold"] in FIXED and not again else " in training"
+        when = "" if model.settings["threshold"] in FIXED else " in training"
         return (
             f"precision on the validation documents{when}: {score:.3f} (share of the 100 nearest "
             "training documents, or of the nearest tenth, with a label in common)"
@@ -183,23 +182,15 @@ def _epochs(learned: Mapping[str, Any]) -> str:
 
 
 def _thresholds(model: "Model") -> str:
-    measured, again = model.learned["calibration_"], model.training.get("recalibrated")
-    threshold = model.settings["threshold"]
+    measured, threshold = model.learned["calibration_"], model.settings["threshold"]
     plain = plain_threshold(model.settings)
     text = f"{threshold} thresholds"
     if threshold == "best" and not measured:
         text = f"{plain} thresholds: there were no labels to choose the best with"
-    if again:
-        text += (
-            f", learned again on {again['created']} from {again['documents']:,} documents"
-            f"{_source(again, 'of')} (codes differ from those before: index again what was indexed "
-            "then)"
-        )
     if measured:
-        old = "those before" if again else f"{plain} ones"
         text += (
             f"; precision on validation documents {measured['after']:.3f}, "
-            f"{measured['before']:.3f} with {old}"
+            f"{measured['before']:.3f} with {plain} ones"
         )
     return text
 

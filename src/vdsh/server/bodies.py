@@ -7,6 +7,7 @@ first error ends the search for others.
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Self
+from warnings import catch_warnings, simplefilter
 
 import orjson
 from pydantic import (
@@ -24,6 +25,8 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import core_schema
 
 from vdsh.documents.document import CONTROL, Document
+from vdsh.model.model import EmptyDocumentWarning
+from vdsh.store import Store
 from vdsh.store.filters import parse_where
 
 MOST_PARTS = 100  # of a filter
@@ -298,13 +301,17 @@ class DocumentsBody(Body):
         list[NewDocument], Field(fail_fast=True), Limited("batch", "The number of documents")
     ]
 
-    def read(self) -> tuple[list[Document], list[list[float] | None]]:
-        """Return the documents, and the vector of each that has one."""
+    def write_to(self, store: Store) -> int:
+        """Write the documents, and the vectors of those that have one; return how many."""
         documents = [
             Document(d.id, d.text, None if d.labels is None else tuple(d.labels), d.metadata)
             for d in self.documents
         ]
-        return documents, [d.vector for d in self.documents]
+        vectors = [d.vector for d in self.documents]
+        some = vectors if any(vector is not None for vector in vectors) else None
+        with catch_warnings():  # a document without a known word is no mistake of the service
+            simplefilter("ignore", EmptyDocumentWarning)
+            return store.upsert(documents, vectors=some)
 
 
 def name_limits(schema: Any, limits: Limits) -> Any:

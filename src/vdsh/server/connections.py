@@ -124,17 +124,6 @@ class PatientProtocol(HttpToolsProtocol):
         if not self._deaf:
             super().send_400_response(msg)
 
-    def eof_received(self) -> bool | None:  # type: ignore[override]
-        """Let a request that was cut be answered: who sends no more may still read."""
-        cycle = self.cycle
-        running = cycle is not None and cycle.more_body and not cycle.response_complete
-        if not running or not self.transport.can_write_eof():
-            return None
-        cycle.scope["cut"] = True  # type: ignore[typeddict-unknown-key]
-        cycle.more_body = cycle.keep_alive = False
-        cycle.message_event.set()
-        return True
-
     def shutdown(self) -> None:
         """Answer what was asked and what is on its way, then hang up.
 
@@ -144,7 +133,6 @@ class PatientProtocol(HttpToolsProtocol):
             self.loop.call_later(GRACE, self._leave)
         else:
             self.cycle.keep_alive = False
-            self.cycle.scope["stopping"] = True  # type: ignore[typeddict-unknown-key]
 
     def _leave(self) -> None:
         if self.cycle is None or self.cycle.response_complete:

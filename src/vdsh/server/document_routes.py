@@ -1,10 +1,9 @@
 """The calls under /v1/documents: read, write and delete documents."""
 
-from collections.abc import Callable, Coroutine
 from itertools import chain
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from vdsh.codes import to_hex
@@ -12,9 +11,8 @@ from vdsh.errors import InputError
 from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY, StoredDocument, answer
 from vdsh.server.asked import find_document, no_document
 from vdsh.server.bodies import DocumentsBody
-from vdsh.server.bulk import BulkAnswer, is_stream, write
 from vdsh.server.json_routes import Json, JsonRoute
-from vdsh.server.service import ServiceDep, service_of
+from vdsh.server.service import ServiceDep
 from vdsh.store import Store
 
 FIELDS = ("id", "text", "labels", "metadata")
@@ -28,25 +26,7 @@ class _AnyConvertor(StringConvertor):
 
 register_url_convertor("any", _AnyConvertor())
 Id = Annotated[str, Path(description="May hold any character; percent-encode it.")]
-
-
-class _DocumentsRoute(JsonRoute):
-    """A route that takes documents as a stream too."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def choose(request: Request) -> Response:
-            if is_stream(request.scope):
-                service = await service_of(request)
-                service.check_writable()
-                return BulkAnswer(service)
-            return await handle(request)
-
-        return choose
-
-
-router = APIRouter(prefix="/v1/documents", route_class=_DocumentsRoute, tags=["documents"])
+router = APIRouter(prefix="/v1/documents", route_class=JsonRoute, tags=["documents"])
 PageAnswer = answer(
     "PageAnswer",
     "Documents in the order of their ids, and the fingerprint of the model that made their codes. "
@@ -85,13 +65,9 @@ async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     """Write documents; one whose id is there already replaces the old one.
 
     Where the store has a model of vectors, each has its `vector`.
-
-    With `Content-Type: application/x-ndjson` the body is a stream of any length, a document a line
-    as `vdsh index` reads them, and so is the answer: `{"written": 2000}` for each batch that is on
-    disk, and at last `{"written": 4321, "done": true}`, or what went wrong as `error`.
     """
     service.check_writable()
-    return Json({"written": await service.pool.call(lambda store: write(store, *body.read()))})
+    return Json({"written": await service.pool.call(body.write_to)})
 
 
 @router.delete("/{id:any}", response_model=DeletedAnswer, responses=INVALID | NOT_THERE | READ_ONLY)

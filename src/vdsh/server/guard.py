@@ -6,13 +6,13 @@ import os
 import time
 import uuid
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vdsh.server.bodies import Limits
-from vdsh.server.bulk import is_stream, linger
 from vdsh.server.json_routes import Refused, failure
 from vdsh.server.metrics import Metrics
 from vdsh.server.service import take_name
@@ -30,6 +30,7 @@ POLICY = (
 # Swagger UI styles its elements itself and carries its icons as data.
 DOCS_POLICY = POLICY + b"; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 CLOSE = {"Connection": "close"}
+LINGER = 2.0  # seconds to read on after a body that is too large, so that the client sees why
 
 log = logging.getLogger("vdsh.server")
 requests = logging.getLogger("vdsh.access")
@@ -71,13 +72,12 @@ class Guard:
 
     async def _handle(self, scope: Scope, receive: Receive, answer: "_Sender") -> None:
         """Let the application answer in time, or say why not."""
-        headers, streams, seconds = dict(scope["headers"]), is_stream(scope), self.limits.seconds
+        headers, seconds = dict(scope["headers"]), self.limits.seconds
         try:
             self._check(scope, headers)
-            if not streams:
-                receive = _replay(await self._read(scope, headers, receive), receive)
+            receive = _replay(await self._read(scope, headers, receive), receive)
             take_name(scope, self.names)
-            async with asyncio.timeout(None if streams else seconds):
+            async with asyncio.timeout(seconds):
                 await self.app(scope, receive, answer)
             return
         except Refused as refused:
@@ -121,7 +121,7 @@ class Guard:
         most, body = self.limits.body, bytearray()
         declared = headers.get(b"content-length", b"")
         too_large = declared.isdigit() and int(declared) > most
-        more = not too_large
+        more, cut = not too_large, False
         try:
             async with asyncio.timeout(self.limits.client_seconds):
                 while more and not too_large:
@@ -129,14 +129,15 @@ class Guard:
                     body += message.get("body", b"")
                     more = message.get("more_body", False)
                     too_large = len(body) > most
+                    cut = message["type"] == "http.disconnect"
         except TimeoutError:
             sentence = f"The body did not arrive within {self.limits.client_seconds:g} s."
             raise Refused(408, sentence, CLOSE) from None
         if too_large:
-            await linger(receive, 4 * most)
+            await _linger(receive, 4 * most)
             sentence = f"The body must be at most {most:,} bytes. Send fewer or shorter texts."
             raise Refused(413, sentence, CLOSE)
-        if scope.get("cut"):
+        if cut:  # nobody reads this but the log
             raise Refused(400, "The request ended before its body did.", CLOSE)
         return bytes(body)
 
@@ -190,6 +191,17 @@ class _Sender:
             # Modules of two versions must never meet; an ETag makes asking each time cheap.
             headers.append((b"cache-control", b"no-cache"))
         return headers + HEADERS
+
+
+async def _linger(receive: Receive, most: int) -> None:
+    """Read on for a while: a client that still sends would not see the answer."""
+    n_bytes, more = 0, True
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER):
+            while more and n_bytes < most:
+                message = await receive()
+                n_bytes += len(message.get("body", b""))
+                more = message.get("more_body", False)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

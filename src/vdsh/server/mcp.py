@@ -20,7 +20,6 @@ from vdsh import __version__
 from vdsh.errors import InputError, VdshError
 from vdsh.server.asked import find_document, read_query
 from vdsh.server.bodies import Body, DocumentsBody, Id, Query, Text, Where, name_limits
-from vdsh.server.bulk import write
 from vdsh.server.json_routes import Refused, complaint, find_status, without_paths
 from vdsh.server.service import Service, opened
 from vdsh.store import Hit, Hits, Store
@@ -110,7 +109,7 @@ async def list_stores(body: Body, services: Services) -> Answer:
 async def add(body: _Add, services: Services) -> Answer:
     """Write documents; one whose id is there already replaces the old one."""
     pool = _chosen(body, services, writes=True).pool
-    written = await pool.call(lambda store: write(store, *body.read()))
+    written = await pool.call(body.write_to)
     return f"{written:,} documents were written.", {"written": written}
 
 

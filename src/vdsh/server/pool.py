@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
 WAIT = 10.0  # seconds for another writer
-SLOW = 5.0  # seconds that a question may wait before the service is not ready
+SLOW = 5.0  # seconds to wait for a handle before the service is not ready
 AGAIN = 0.05  # seconds after which a question that goes on is interrupted once more
 LAST = 2.0  # seconds for questions to end when the service does
 TRIES = 16  # where the store gets another model meanwhile
@@ -45,7 +45,6 @@ class StorePool:
         self, source: str | os.PathLike[str] | Store, *, handles: int = HANDLES, device: str = "cpu"
     ) -> None:
         self._kept: dict[str, tuple[Any, Any]] = {}
-        self.bulk = asyncio.Lock()  # streams write in turn: searches find a free handle
         self._source, self._device = source, device
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles
@@ -68,8 +67,6 @@ class StorePool:
                 )
             if self._damaged:
                 return "The database of the store is damaged. Restore a copy and start the service."
-            if (waited := self._waited()) > SLOW:
-                return f"The store is busy: a question has waited for {waited:.0f} s."
             async with asyncio.timeout(SLOW):
                 await self.call(len)
         except TimeoutError:
@@ -151,7 +148,7 @@ class StorePool:
             self.open()
         handle = self._free.get()
         with question.lock:
-            question.handle, question.began = handle, time.monotonic()
+            question.handle = handle
         try:
             return self._with_one_model(work, handle)
         except DamageError:
@@ -173,21 +170,11 @@ class StorePool:
             self.model = handle.model
         raise ModelChangedError("The model of the store changed during the request. Send it again.")
 
-    def _waited(self) -> float:
-        """Say how long a question has waited for a handle, or for all handles to move on."""
-        now, questions = time.monotonic(), list(self._questions)
-        waiting = [now - question.asked for question in questions if not question.began]
-        running = [now - question.began for question in questions if question.began]
-        all_busy = min(running) if len(running) >= self._n_handles else 0.0
-        return max([all_busy, *waiting])
-
 
 @dataclass(eq=False)
 class _Question:
     """Something asked of the store, from when it waits for a handle until its thread is done."""
 
-    asked: float = field(default_factory=time.monotonic)
-    began: float = 0.0
     handle: Store | None = None  # that one, and no other question's, is interrupted
     lock: Lock = field(default_factory=Lock)
 

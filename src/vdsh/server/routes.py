@@ -127,7 +127,7 @@ async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
         return query, distinct(ask, body.k) if is_shown else ask(body.k), store.model
 
     asked = await service.pool.call(work)
-    return Json(await tell(body, service.pool, *asked))
+    return Json(await tell(body, service.pool, asked))
 
 
 @router.post("/search_many", response_model=SearchManyAnswer, responses=ASKED)
@@ -161,7 +161,7 @@ async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
         return (query, hits, store.model), total
 
     asked, total = await service.pool.call(work)
-    return Json(await tell(body, service.pool, *asked) | {"total": total})
+    return Json(await tell(body, service.pool, asked) | {"total": total})
 
 
 @router.post("/count", response_model=CountAnswer, responses=ASKED)
@@ -208,17 +208,14 @@ def _code(query: Codes | ParsedQuery) -> Codes:
 
 
 async def tell(
-    body: bodies.SearchBody | bodies.WithinBody,
-    pool: StorePool,
-    query: Codes | ParsedQuery,
-    hits: Hits,
-    model: Model,
+    body: bodies.SearchBody | bodies.WithinBody, pool: StorePool, asked: Asked
 ) -> dict[str, Any]:
     """Give the fields of an answer; where highlights are asked for, all that a reader wants.
 
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
     goes on after the time for an answer is over.
     """
+    query, hits, model = asked
     answer, shown = _fields(query, hits), list[Highlight]()
     if not body.highlight:
         return answer

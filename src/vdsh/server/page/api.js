@@ -13,15 +13,13 @@ export class Failure extends Error {
 
 export const keepToken = (token) => sessionStorage.setItem(TOKEN, token);
 
-// The body is an object, or lines of JSON; of an answer in lines the last one counts.
 // `arrived` is called with the number of bytes that have come, as they come.
 export async function ask(path, body = null, { signal, arrived } = {}) {
   const place = state.store ? path.replace("v1/", `v1/stores/${encodeURIComponent(state.store)}/`) : path;
-  const lines = typeof body === "string";
   const token = sessionStorage.getItem(TOKEN);
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  if (body) headers["Content-Type"] = lines ? "application/x-ndjson" : "application/json";
-  const options = { method: body ? "POST" : "GET", headers, signal, body: body && (lines ? body : JSON.stringify(body)) };
+  if (body) headers["Content-Type"] = "application/json";
+  const options = { method: body ? "POST" : "GET", headers, signal, body: body && JSON.stringify(body) };
   const response = await fetch(place, options).catch(broken);
   const answer = await read(response, arrived);
   if (response.ok) return answer;
@@ -48,8 +46,7 @@ async function read(response, arrived) {
     broken(error);
   }
   try {
-    const text = (await new Blob(parts).text()).trimEnd();
-    return JSON.parse(text.slice(text.lastIndexOf("\n") + 1));
+    return JSON.parse(await new Blob(parts).text());
   } catch {
     return {};
   }

@@ -1,6 +1,7 @@
 // What the columns of a file are: guessed by its first rows, shown with them, and chosen.
 
 import { $, el } from "./dom.js";
+import { info } from "./state.js";
 
 const ROLES = { text: "text", title: "title", id: "id", labels: "labels", field: "a field", none: "leave out" };
 const NAMES = { id: /^_?id$/i, labels: /^(labels?|category|class|topic|tags?)$/i, title: /^(title|subject|headline|name)$/i };
@@ -45,18 +46,25 @@ function read(cell, role) {
   return role === "field" && String(Number(cell)) === cell && /\d/.test(cell) ? Number(cell) : cell;
 }
 
-// A record as a line of JSON, as the columns were chosen: the line that it was, where that says the same.
-export function shaped(record, line, ownId) {
-  const usual = (name) => [name, "field", undefined].includes(roles.get(name));
-  if (line && (record.id ?? "") !== "" && Object.keys(record).every(usual)) return line;
-  const [found, texts] = [{}, []];
-  for (const [name, given] of Object.entries(record)) {
-    const role = roles.get(name) || (name in ROLES ? name : "field");
-    const value = line ? given : read(given, role);
+const idOf = (value) => value?.rawJSON || (Number.isInteger(value) ? String(value) : value);
+const labelOf = (value) => (["number", "boolean"].includes(typeof value) ? String(value) : value);
+
+// A record as a document, as the columns were chosen; its values are typed, or cells of a table.
+export function shaped(record, isTyped, ownId) {
+  const [found, metadata, texts] = [{ id: ownId }, {}, []];
+  for (const [name, given] of Object.entries(record ?? {})) {
+    const role = roles.get(name) || (Object.hasOwn(ROLES, name) ? name : "field");
+    const value = isTyped ? given : read(given, role);
+    const isEmpty = (value ?? "") === "";
     if (role === "text") texts.push(value);
-    else if (role !== "none") found[role === "field" ? name : role] = value;
+    else if (role === "id") found.id = isEmpty ? ownId : idOf(value);
+    else if (role === "labels") found.labels = isEmpty ? null : [value].flat().map(labelOf);
+    else if (role === "title") metadata.title = value;
+    else if (role === "none") continue;
+    else if (name === "vector" && info.model.bits > info.model.bits_of_words) found.vector = value;
+    else if (name === "metadata" && value?.constructor === Object) Object.assign(metadata, value);
+    else metadata[name] = value;
   }
-  const text = texts.every((one) => typeof one === "string") ? texts.filter(Boolean).join("\n") : texts[0];
-  if ((found.id ?? "") === "") found.id = ownId;
-  return JSON.stringify({ ...found, ...(texts.length ? { text } : {}) });
+  if (texts.length) found.text = texts.every((one) => typeof one === "string") ? texts.filter(Boolean).join("\n") : texts[0];
+  return { ...found, metadata };
 }

@@ -1,6 +1,6 @@
 // Files to records, as a stream: JSON lines and CSV as `vdsh index` reads them.
 
-// Gives each record and its line of JSON, "" for the cells of a table; `seen` hears how many bytes were read.
+// Gives each record, undefined where it is no JSON, and whether its values are typed; `seen` hears how many bytes were read.
 export const records = (file, seen) => (/\.csv$/i.test(file.name) ? table : lines)(texts(file, seen));
 
 async function* texts(file, seen) {
@@ -22,12 +22,14 @@ async function* lines(parts) {
   if (rest.trim()) yield parsed(rest);
 }
 
-// What is no JSON is for the service to refuse.
+// Whole numbers that JavaScript would round, such as ids, stay as they are written.
+const exact = (_, value, { source } = {}) => (source && Number.isInteger(value) && !Number.isSafeInteger(value) ? JSON.rawJSON(source) : value);
+
 function parsed(line) {
   try {
-    return [JSON.parse(line), line];
+    return [JSON.parse(line, exact), true];
   } catch {
-    return [null, line];
+    return [undefined, true];
   }
 }
 
@@ -35,7 +37,7 @@ async function* table(parts) {
   let header = null;
   for await (const cells of rows(parts)) {
     if (header && cells.slice(header.length).some(Boolean)) throw new Error(`A row has ${cells.length} cells under ${header.length} columns.`);
-    if (header && cells.some(Boolean)) yield [Object.fromEntries(cells.slice(0, header.length).map((cell, i) => [header[i], cell])), ""];
+    if (header && cells.some(Boolean)) yield [Object.fromEntries(cells.slice(0, header.length).map((cell, i) => [header[i], cell])), false];
     header ||= cells;
   }
 }

@@ -7,30 +7,39 @@ import { records } from "./records.js";
 import { announce, info, on } from "./state.js";
 
 const MOST = 500; // documents sent together
-const LONGEST = 1e6; // characters
+const SHARE = 1 / 4; // characters of a body, whose limit counts bytes
 const SEEN = 20; // records that columns are guessed by
 
 let written = 0;
 
-// Send some, and say where in the file the service met something wrong.
-async function write(lines) {
-  const first = written;
-  const answer = await ask("v1/documents", `${lines.join("\n")}\n`).catch(({ message }) => ({ written: 0, error: message }));
-  written += answer.written;
-  if (answer.error) throw new Error(answer.error.replace(/'the stream', line (\d+)/, (_, line) => `Record ${number(first + Number(line))}`));
+const wrongAt = (record, why) => new Error(`Record ${number(record)}: ${why}`);
+
+// Send some; where the service refuses them, one by one up to the first that is wrong.
+async function write(documents) {
+  if (!documents.length) return;
+  try {
+    written += (await ask("v1/documents", { documents })).written;
+  } catch (error) {
+    if (![413, 422].includes(error.status)) throw error;
+    if (documents.length === 1) throw wrongAt(written + 1, error.message.replace(/documents\.0(\.|: )?/, ""));
+    for (const one of documents) await write([one]);
+  }
 }
 
 async function send(file) {
-  let [lines, length, share] = [[], 0, 0];
-  for await (const [record, line] of records(file, (bytes) => (share = bytes / file.size))) {
-    lines.push(record ? shaped(record, line, `${file.name}:${written + lines.length + 1}`) : line);
-    length += lines.at(-1).length;
-    if (lines.length < MOST && length < LONGEST) continue;
-    await write(lines);
-    [lines, length] = [[], 0];
+  let [documents, length, share] = [[], 0, 0];
+  const [most, longest] = [Math.min(MOST, info.limits.batch), SHARE * info.limits.body];
+  for await (const [record, isTyped] of records(file, (bytes) => (share = bytes / file.size))) {
+    const place = written + documents.length + 1;
+    if (record === undefined) throw wrongAt(place, "broken JSON.");
+    documents.push(shaped(record, isTyped, `${file.name}:${place}`));
+    length += JSON.stringify(documents.at(-1)).length;
+    if (documents.length < most && length < longest) continue;
+    await write(documents);
+    [documents, length] = [[], 0];
     $("upload-status").textContent = `${plural(written, "document")}, ${percent(share)} of the file`;
   }
-  await write(lines);
+  await write(documents);
 }
 
 async function submit(event) {
