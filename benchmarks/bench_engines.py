@@ -25,14 +25,9 @@ ROUNDS = {"single": 11, "batch": 3, "radius": 11, "delete": 3}
 def measure(given):
     n = given.documents
     with postgres_in(None) as (server, folder):
-        with server.connect() as connection:
-            connection.execute("CREATE DATABASE vectors")
-        with server.connect("vectors") as connection:
-            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         places = {
             "vdsh": f"{folder}/store",
             "Milvus Lite": f"milvus-lite:{folder}/store.db",
-            "pgvector": server.url("vectors"),
             "PostgreSQL": server.url("postgres"),
         }
         result = race(places, n)

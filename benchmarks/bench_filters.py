@@ -3,8 +3,8 @@
 Run: VDSH_DATA=path/to/data python benchmarks/bench_filters.py [--documents 1000000]
 
 Documents are those of bench_words.py, each with two labels, a number, a text and a date: each value
-but those of the half is shared by 100 documents of a million. The folder store and PostgreSQL (with
-pgvector, as it comes) are asked the same; queries are subjects of posts. Beside the time of a query
+but those of the half is shared by 100 documents of a million. The folder store and PostgreSQL
+are asked the same; queries are subjects of posts. Beside the time of a query
 stands what it takes of a core, in this process and in PostgreSQL's: on a machine that does other
 things the two differ.
 """
@@ -33,8 +33,6 @@ def measure(given):
     hasher.fit(data.train.texts)  # small: what is measured here is not codes
     result = {"documents": n, "matches": MATCHES, "wanted": {"median_ms": 15}}
     with postgres_in(None) as (server, folder):
-        with server.connect() as connection:
-            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         places = {"folder": str(folder / "store"), "PostgreSQL": server.url("postgres")}
         for name, place in places.items():
             with open_store(place, hasher) as store:

@@ -14,21 +14,18 @@ from vdsh import Document
 from vdsh.store import open_store
 from vdsh.store.engines.milvus import lite
 
-ENGINES = ("local", "milvus-lite", "pgvector", "postgres")
+ENGINES = ("local", "milvus-lite", "postgres")
 REMOTE = ENGINES[1:]
 _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """A PostgreSQL server; its database `vectors` has pgvector, `plain` has not."""
+    """A PostgreSQL server; stores are in its database `plain`."""
     server = PostgresServer()
     try:
         with server.connect() as connection:
-            connection.execute("CREATE DATABASE vectors")
             connection.execute("CREATE DATABASE plain")
-        with server.connect("vectors") as connection:
-            connection.execute("CREATE EXTENSION vector")
         yield server
     finally:
         server.remove()
@@ -54,9 +51,7 @@ def new_place(request, tmp_path):
             return str(tmp_path / f"store{number}")
         if engine == "milvus-lite":
             return f"milvus-lite:{request.getfixturevalue('lite_file')}?collection=store{number}"
-        server = request.getfixturevalue("postgres_server")
-        database = {"pgvector": "vectors", "postgres": "plain"}[engine]
-        return server.url(database, table=f"store{number}")
+        return request.getfixturevalue("postgres_server").url("plain", table=f"store{number}")
 
     return make
 

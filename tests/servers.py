@@ -40,7 +40,7 @@ def free_port():
 
 
 class PostgresServer:
-    """PostgreSQL with pgvector at hand, in a folder of its own, asking for a password.
+    """PostgreSQL in a folder of its own, asking for a password.
 
     `safe` waits for the disk, as a real server does. A server in a given folder goes on with what
     it holds.

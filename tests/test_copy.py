@@ -112,7 +112,7 @@ def test_an_empty_store_is_copied(new_place, fitted):
 
 
 def test_copy_on_the_command_line(vdsh, source, new_place):
-    target = new_place("pgvector")
+    target = new_place("postgres")
     done = vdsh("copy", source.info()["path"], target)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Copied 300 documents; postgresql://postgres:***@127.0.0.1")

@@ -261,9 +261,9 @@ def test_a_text_of_any_length_is_found_by_its_words(store):
 # -- in a server's tables --------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["pgvector", "postgres"])
-def postgres_place(request, new_place):
-    return new_place(request.param)
+@pytest.fixture
+def postgres_place(new_place):
+    return new_place("postgres")
 
 
 def random_texts(n, seed):

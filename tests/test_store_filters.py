@@ -59,7 +59,7 @@ def mixed(request, new_place, fitted):
 local = pytest.mark.parametrize("mixed", ["local"], indirect=True)
 
 
-@pytest.mark.parametrize("mixed", ["local", "pgvector"], indirect=True)
+@pytest.mark.parametrize("mixed", ["local", "postgres"], indirect=True)
 def test_an_index_changes_no_answer(mixed):
     store, documents = mixed
     store.index_fields(["year", "label"])
@@ -90,7 +90,7 @@ def test_signs_of_a_query_hold_among_few(mixed):
     assert left == ids(store.search('rocket -"rocket part1"', where=where))
 
 
-@pytest.mark.parametrize("mixed", ["local", "pgvector", "postgres"], indirect=True)
+@pytest.mark.parametrize("mixed", ["local", "postgres"], indirect=True)
 def test_the_first_filter_makes_the_index_where_documents_are_many(mixed, monkeypatch):
     store, _ = mixed
     assert store.count({"year": 1990}) == 1

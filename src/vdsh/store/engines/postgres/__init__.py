@@ -1,4 +1,4 @@
-"""PostgreSQL, with or without pgvector.
+"""PostgreSQL.
 
 `engine` fills in what a `Store` asks for, with the statements of `tables`, in transactions of
 a `session`; `filters` makes conditions of filters.

@@ -1,7 +1,7 @@
 """PostgreSQL as an engine: a table of documents, codes as bit(n), exact search by a scan.
 
-Distances are counted by pgvector's `<~>` where the extension is installed, else by `bit_count`.
-What each method does is said in `Engine`.
+Distances are counted by `bit_count`; no extension is needed. What each method does is said in
+`Engine`.
 """
 # ruff: noqa: D102
 
@@ -22,7 +22,7 @@ from vdsh.store.engines.postgres.models import Models, hold_codes, keep_model, r
 from vdsh.store.engines.postgres.relevant import SETTINGS, Relevant
 from vdsh.store.engines.postgres.rows import to_bits, to_code, to_found, to_json
 from vdsh.store.engines.postgres.session import NotAllowedError, Session, StoreCursor
-from vdsh.store.engines.postgres.tables import count_bits, escape, unescape
+from vdsh.store.engines.postgres.tables import escape, unescape
 from vdsh.store.hits import Found, ParsedQuery, choose_from
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, keep_fitting, words_text
 from vdsh.store.rows import Rows
@@ -31,7 +31,7 @@ from vdsh.text.languages import NONE, Language, find_language, language
 from vdsh.words import WordQuery
 
 LEAST_VERSION = 14_00_00  # bit_count came with it
-LEAST_VECTOR = (0, 7)  # bit vectors came with it
+SEARCH = "exact, bit_count"
 ALL_WORDS = "all words (PostgreSQL text search, BM25)"
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Postgres(Engine):
         self._counted: dict[str, dict[str, int]] = {}
         self._language: Language | None = None  # of the words, once it is known
         try:
-            self._version, self._vector, self._schema = self._look_at_server()
+            self._version = self._look_at_server()
         except BaseException:
             self._session.close()
             raise
@@ -183,12 +183,8 @@ class Postgres(Engine):
             " FROM unnest(%s::text[]) AS name",
             self._session.tables.all,
         )
-        search = "exact, bit_count (pgvector is not installed: CREATE EXTENSION vector)"
-        if self._vector is not None:
-            search = f"exact, pgvector {self._vector}"
-        size = sum(size for (size,) in sizes)
-        engine = f"PostgreSQL {self._version}"
-        return {"engine": engine, "search": search, "words": ALL_WORDS, "bytes": size}
+        size, engine = sum(size for (size,) in sizes), f"PostgreSQL {self._version}"
+        return {"engine": engine, "search": SEARCH, "words": ALL_WORDS, "bytes": size}
 
     def compact(self) -> None:
         """Forget models that are not used; let the server use the space of what was deleted."""
@@ -218,8 +214,8 @@ class Postgres(Engine):
         self, cursor: StoreCursor, query: str, code: Codes, where: Tree | None, *more: int | None
     ) -> list[Any]:
         ((text, parameters), _), bits = self.filters.condition(where), to_bits(code.tobytes())
-        query, distance = query.replace("CONDITION", text), count_bits(self._schema, len(bits))
-        return cursor.ask(query, bits, *parameters, *more, distance=distance)
+        query = query.replace("CONDITION", text)
+        return cursor.ask(query, bits, *parameters, *more, n_bits=len(bits))
 
     def _nearest(self, cursor: StoreCursor, code: Codes, n: int, where: Tree | None) -> list[Found]:
         rows = self._search(cursor, sql.NEAREST, code, where, n)
@@ -237,8 +233,8 @@ class Postgres(Engine):
             )
         return read_facts(cursor)
 
-    def _look_at_server(self) -> tuple[str, str | None, str | None]:
-        """Return the server's version, and that of pgvector and its schema, where it is there."""
+    def _look_at_server(self) -> str:
+        """Return the server's version."""
         number, version, encoding = self._ask(
             "SELECT current_setting('server_version_num')::int, current_setting('server_version'),"
             " current_setting('server_encoding')"
@@ -250,12 +246,7 @@ class Postgres(Engine):
                 f"The database of '{self.shown}' is encoded in {encoding}. A store needs one in "
                 "UTF8: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0."
             )
-        found = self._ask(
-            "SELECT extversion, nspname FROM pg_extension JOIN pg_namespace"
-            " ON pg_namespace.oid = extnamespace WHERE extname = 'vector'"
-        )
-        is_new = found and tuple(map(int, found[0][0].split(".")[:2])) >= LEAST_VECTOR
-        return version.split()[0], *(found[0] if is_new else (None, None))
+        return str(version.split()[0])
 
 
 @contextmanager

@@ -21,7 +21,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 DISK_FULL = ("53100", "53200", "58030")
 NOT_OURS = ("42P01", "42703")
 NOT_ALLOWED = ("42501", "25006")  # also: the server only reads
-NO_SUCH_OPERATOR = "42883"
 SET = "INSERT INTO {TABLE} VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 T = TypeVar("T")
@@ -175,11 +174,6 @@ class Session:
             return FolderError(
                 f"The tables of '{shown}' are not those of a store ({reason}). Choose another "
                 "name by ?table=."
-            )
-        if code == NO_SUCH_OPERATOR:
-            return EngineError(
-                f"PostgreSQL at '{shown}' does not know what it knew before ({reason}). Was the "
-                "extension vector dropped or moved? Open the store again."
             )
         if code in NOT_ALLOWED:
             return NotAllowedError(f"PostgreSQL at '{shown}' refused: {reason}.")

@@ -83,7 +83,7 @@ NOTE_WORDS = "INSERT INTO {vocabulary} SELECT unnest(%s::text[]) ON CONFLICT DO 
 # Parameters: the code, those of the condition, and what the query has besides.
 NEAREST = """
 SELECT {columns}, distance FROM (
-  SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
+  SELECT id, bit_count(code # %s::{bits})::int AS distance FROM {documents} WHERE CONDITION
   ORDER BY distance, id LIMIT %s
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
 """
@@ -91,7 +91,7 @@ SELECT {columns}, distance FROM (
 WITHIN = """
 SELECT {columns}, distance, total FROM (
   SELECT id AS near, distance, count(*) OVER () AS total FROM (
-    SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
+    SELECT id, bit_count(code # %s::{bits})::int AS distance FROM {documents} WHERE CONDITION
   ) AS of_all WHERE distance <= %s ORDER BY distance, id LIMIT %s
 ) AS nearest, LATERAL (SELECT * FROM {documents} WHERE id = near LIMIT 1) AS found
 ORDER BY distance, id
@@ -130,22 +130,8 @@ class Tables:
     def sql(self, query: str, n_bits: int = 8, **more: Any) -> Composed:
         """Put the tables' names, and the type of codes, into a statement."""
         columns = SQL("id, text, labels, metadata::text, code")
-        return SQL(query).format(**self._names, **more, columns=columns, bits=_bit_type(n_bits))
-
-
-def _bit_type(n_bits: int) -> SQL:
-    return SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
-
-
-def count_bits(vector: str | None, n_bits: int) -> Composed:
-    """Give the number of differing bits; the code's parameter is inside.
-
-    `vector`: the schema of pgvector's operators, where it is installed.
-    """
-    bits = _bit_type(n_bits)
-    if vector is None:
-        return SQL("bit_count(code # %s::{})").format(bits)
-    return SQL("(code OPERATOR({}.<~>) %s::{})").format(Identifier(vector), bits)
+        bits = SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
+        return SQL(query).format(**self._names, **more, columns=columns, bits=bits)
 
 
 def escape(text: str) -> str:
