@@ -136,14 +136,13 @@ def restore(
 def copy(
     source: str = argument(..., f"Store to copy. {_PLACE}", metavar="FROM"),
     target: str = argument(..., "Store to copy into, made when it is not there.", metavar="TO"),
-    again: bool = option(False, "Write again what an earlier run has written.", "--again"),
     as_json: bool = options.JSON,
     quiet: bool = options.QUIET,
 ) -> None:
     """Copy documents and codes from one store to another; nothing is encoded again.
 
-    The same command resumes an interrupted run. At the end the numbers of documents are compared,
-    and a sample of documents and codes.
+    What the target has already is not written again, so the same command resumes an interrupted
+    run. At the end the numbers of documents are compared, and a sample of documents and codes.
     """
     from vdsh.progress import show_progress
     from vdsh.store import copy_store
@@ -153,7 +152,7 @@ def copy(
         vdsh.open_store(target, opened.model) as other,
         show_progress("copying", opened.count(), enabled=not quiet) as show,
     ):
-        done = copy_store(opened, other, again=again, progress=show)
+        done = copy_store(opened, other, progress=show)
     line = (
         f"Copied {done.written:,} documents; {other.path} holds {done.documents:,}. "
         f"{done.checked:,} of them were compared."
