@@ -611,14 +611,3 @@ def test_a_damaged_word_index_is_made_anew_with_a_bar(vdsh, store, monkeypatch):
     result = vdsh("search", store, "astronaut", "--json")
     assert "indexing words" in result.stderr
     assert result.stdout == before
-
-
-def test_index_makes_an_index_for_filters(vdsh, store, model_folder, docs):
-    again = vdsh("index", model_folder, docs, "--store", store, "--index-field", "year",
-                 "--index-field", "label")  # fmt: skip
-    assert again.returncode == 0, again.stderr
-    with closing(sqlite3.connect(store / "store.sqlite")) as base:
-        assert base.execute("SELECT count(*) FROM filters").fetchone() == (160,)
-    wrong = vdsh("index", model_folder, docs, "--store", store, "--index-field", "yaer")
-    assert wrong.returncode == 1
-    assert "Did you mean 'year'" in wrong.stderr

@@ -32,11 +32,6 @@ def command(
     model: str = argument(..., "Model folder."),
     docs: str = options.DOCS,
     store: str = option(..., "Folder or URL of the store."),
-    index_field: list[str] | None = option(
-        None,
-        "Index a field, or label, for filters; repeat for several. From 20,000 documents on, the "
-        "first filter on a field does it.",
-    ),
     language: str | None = option(
         None,
         "Language of the words of a new store, such as german, or none. By default the first "
@@ -52,7 +47,6 @@ def command(
     It asks first if that would replace the texts of more than half of the store.
     """
     from vdsh.progress import show_progress
-    from vdsh.store.searching import bar
 
     loaded = vdsh.Model.load(model)
     if vectors is None and not loaded.texts_suffice:
@@ -85,8 +79,6 @@ def command(
                     opened = stack.enter_context(vdsh.open_store(store, loaded, language=language))
                     run = replacing(opened)
                     opened.upsert(run.order(chain(begin, documents)), progress=acknowledge)
-            with bar("indexing fields", enabled=not reading.quiet) as count:
-                opened.index_fields(index_field or (), count)
             total = opened.count()
     except (VdshError, KeyboardInterrupt):
         if written:

@@ -52,9 +52,6 @@ class FilterIndexes(Protocol):
     def prepare(self, where: Tree, progress: Progress | None = None) -> None:
         """Index the fields of a filter, where documents are many and that can be done."""
 
-    def make(self, fields: Sequence[str], progress: Progress | None = None) -> None:
-        """Index fields; "labels" are one. What is written later is indexed too."""
-
 
 class Maintenance(Protocol):
     """What is done to the files of a store; a server has tools of its own for that."""

@@ -2,16 +2,15 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from reprlib import repr as short
 from typing import Any
 
 from vdsh.errors import InputError
-from vdsh.search.checks import check_list
-from vdsh.store.where import RESERVED, All, Compare, Some, Tree, check_field
+from vdsh.store.where import RESERVED, All, Compare, Some, Tree
 
 WORTH = 20_000  # documents; reading them all takes a few hundredths of a second
-MOST = 16  # fields that get an index by themselves
+MOST = 16  # fields that get an index
 LONGEST = 100  # characters of a text by which an index knows it
 
 _COMPARISON = re.compile(r"([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*)", re.DOTALL)
@@ -31,17 +30,6 @@ def fields_of(tree: Tree) -> set[str]:
             return {field}
         case _:
             return set()
-
-
-def check_fields(names: Iterable[str], known: Collection[str]) -> list[str]:
-    """Return the fields that are to get an index, or say what is wrong with their names."""
-    check_list("fields", names, "a list of names")
-    fields = list(dict.fromkeys("labels" if name == "label" else name for name in names))
-    for name in fields:
-        if not isinstance(name, str):
-            raise InputError(f"A field's name must be a string. Got {name!r}.")
-        check_field(name, known)
-    return [name for name in fields if name != "id"]  # by which documents are found anyway
 
 
 def parse_where(filters: Iterable[str]) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """How a query is answered: when it is its turn, in which order, by which call of the engine."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import RLock
@@ -13,7 +13,7 @@ from vdsh.errors import InputError
 from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.engine import Engine, ModelChangedError
-from vdsh.store.filters import check_fields, fields_of
+from vdsh.store.filters import fields_of
 from vdsh.store.hits import Found, Hit, Hits, Page, ParsedQuery, Within, last_id, to_hit
 from vdsh.store.model import StoreModel
 from vdsh.store.queries import rank_of
@@ -110,7 +110,7 @@ def divide(page: Sequence[Found], n_bytes: int) -> tuple[list[Document], Codes]:
 
 
 @contextmanager
-def bar(doing: str, *, enabled: bool = True) -> Iterator[Callable[[int, int], None] | None]:
+def bar(doing: str) -> Iterator[Callable[[int, int], None]]:
     """Give what an engine wants as `progress`; the bar comes with the first call."""
     with ExitStack() as stack:
         bars: list[Progress] = []
@@ -123,7 +123,7 @@ def bar(doing: str, *, enabled: bool = True) -> Iterator[Callable[[int, int], No
             for shown in bars:
                 shown.update(shown.task_ids[0], completed=done, total=total)
 
-        yield show if enabled else None
+        yield show
 
 
 def check_filter(engine: Engine, *, where: Filter | None) -> None:
@@ -202,17 +202,6 @@ def to_tree(engine: Engine, where: Filter | None) -> Tree | None:
         with bar(f"indexing {', '.join(sorted(fields_of(tree)))}") as progress:
             engine.filters.prepare(tree, progress)
     return tree
-
-
-def index_fields(
-    engine: Engine, fields: Iterable[str], progress: Callable[[int, int], None] | None
-) -> None:
-    """Index fields for filters; one that no document has is an error."""
-    names = check_fields(fields, engine.fields())
-    if names and engine.filters is None:
-        raise InputError(f"'{engine.shown}' has no index for filters. Leave --index-field out.")
-    if names and engine.filters is not None:
-        engine.filters.make(names, progress)
 
 
 def _by_relevance(

@@ -22,7 +22,7 @@ from vdsh.store.maintenance import describe, find_problems, write_backup
 from vdsh.store.model import StoreModel, encode_given
 from vdsh.store.queries import Query, read_queries
 from vdsh.store.rows import check_given_codes, check_id, read_codes, to_rows
-from vdsh.store.searching import AGAIN, check_filter, divide, index_fields, search, to_tree, within
+from vdsh.store.searching import AGAIN, check_filter, divide, search, to_tree, within
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
 
@@ -221,15 +221,6 @@ class Store(Learning, Verbs):
             that are more so; what is found is always so similar.
         """
         return find_duplicates(self.entries(), self.texts, similarity)
-
-    def index_fields(
-        self, fields: Iterable[str], progress: Callable[[int, int], None] | None = None
-    ) -> None:
-        """Index metadata fields, or "label", so that a filter need not read all documents.
-
-        From 20,000 documents on it happens by itself when a filter first names a field.
-        """
-        self._ask_once(lambda engine: index_fields(engine, fields, progress))
 
     def info(self) -> dict[str, Any]:
         """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""

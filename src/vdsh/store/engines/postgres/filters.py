@@ -67,13 +67,10 @@ class FilterIndexes:
 
     def make(self, fields: Sequence[str], progress: Progress | None = None) -> None:
         """Index fields that have no index; writers wait for it."""
-        there, _, _ = self._session.run(partial(self._look, set(fields)))
-        self._known |= there
-        missing = [field for field in fields if field not in there]
-        for done, field in enumerate(missing):
+        for done, field in enumerate(fields):
             if progress is not None:
                 n_documents = self._session.run(self._count)
-                progress(done * n_documents, len(missing) * n_documents)
+                progress(done * n_documents, len(fields) * n_documents)
             self._session.run(partial(self._make, field))
             self._known.add(field)
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.errors import InputError, WriteError
+from vdsh.errors import WriteError
 from vdsh.store.engine import Progress
 from vdsh.store.engines.sqlite.database import Database
 from vdsh.store.engines.sqlite.schema import FILTERS, make_anew
@@ -89,12 +89,6 @@ class FilterIndexes:
 
     def make(self, fields: Sequence[str], progress: Progress | None = None) -> None:
         """Index fields, batch by batch; killed in the middle, it goes on where it stopped."""
-        for name in fields:
-            if not is_plain(name):
-                raise InputError(
-                    f"The field {name!r} cannot have an index: its name has a quote, a backslash "
-                    "or a control character, or is empty. Filters on it read all documents."
-                )
         self._database.work_off(partial(_catch_up, names=fields), progress)
 
 
