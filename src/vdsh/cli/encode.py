@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,11 +67,13 @@ def command(
     elif docs is None:
         raise InputError("Give documents to encode; or, for a model of vectors, --vectors FILE.")
     elif engine == "ray" or (reading.format in (None, "parquet") and is_several(docs)):
-        if out and (bits or as_json):
+        if out is None:
+            raise InputError("Several Parquet files are encoded into a folder. Give it: --out.")
+        if bits or as_json:
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
         files = open_files(docs, id_field=reading.id_field, text_field=reading.text_field or "text")
-        quiet = reading.quiet
-        batches, out = _of_files(loaded, files, out, machines, force=force, quiet=quiet), None
+        _encode_files(loaded, files, out, machines, force=force, quiet=reading.quiet)
+        return
     else:
         batches = _of_documents(loaded, reading.stream(docs, "encoding"))
 
@@ -116,28 +117,26 @@ def _of_documents(model: "vdsh.Model", source: options.Documents) -> Batches:
     warn_of_empty(n_empty, n_documents)
 
 
-def _of_files(
+def _encode_files(
     model: "vdsh.Model",
     files: "ParquetFiles",
-    out: str | None,
+    out: str,
     machines: "Machines | None",
     *,
     force: bool,
     quiet: bool,
-) -> Batches:
-    """Encode Parquet files, here or on a cluster; into a folder where there is `out`."""
+) -> None:
+    """Encode Parquet files, here or on a cluster, into a folder."""
     from vdsh.model.model import warn_of_empty
     from vdsh.progress import show_progress
     from vdsh.scale.encode import codes_folder, encode_files
 
     n_documents = n_empty = 0
     with (
-        codes_folder(out, force=force) if out else nullcontext() as folder,
+        codes_folder(out, force=force) as folder,
         show_progress("encoding", files.n_rows, enabled=not quiet) as show,
     ):
         for encoded in encode_files(model, files, folder, machines):
             n_documents, n_empty = n_documents + encoded.n_documents, n_empty + encoded.n_empty
             show(n_documents)
-            if encoded.rows:
-                yield encoded.rows
     warn_of_empty(n_empty, files.n_rows)

@@ -100,14 +100,13 @@ class Encoded(NamedTuple):
 
     n_documents: int
     n_empty: int  # of them, without a known word
-    rows: tuple[list[str], Codes] | None  # ids and codes; None where they went to the folder
 
 
 class PieceEncoder:
     """Encodes pieces with a model, on so many `threads` or all; each Ray worker has one."""
 
     def __init__(
-        self, model: Model, files: ParquetFiles, folder: CodesFolder | None, threads: int = 0
+        self, model: Model, files: ParquetFiles, folder: CodesFolder, threads: int = 0
     ) -> None:
         self.model, self.files, self.folder = model, files, folder
         if threads:
@@ -121,34 +120,28 @@ class PieceEncoder:
             ids += [document.id for document in documents]
             parts.append(some)
             n_empty += empty
-        codes = np.concatenate(parts)
-        if self.folder:
-            self.folder.write(number, ids, codes)
-        return Encoded(len(ids), n_empty, None if self.folder else (ids, codes))
+        self.folder.write(number, ids, np.concatenate(parts))
+        return Encoded(len(ids), n_empty)
 
 
 def encode_files(
-    model: Model,
-    files: ParquetFiles,
-    folder: CodesFolder | None = None,
-    machines: Machines | None = None,
+    model: Model, files: ParquetFiles, folder: CodesFolder, machines: Machines | None = None
 ) -> Iterator[Encoded]:
-    """Encode Parquet files piece by piece; the pieces come back in order.
+    """Encode Parquet files piece by piece into a folder.
 
-    `folder`: where the codes are written to; without one they are handed back. `machines`: A Ray
-    cluster; without it, this process does the work. A worker that dies is replaced and its piece
-    encoded again. Texts go from the files to the worker that encodes them and nowhere else.
+    `machines`: A Ray cluster; without it, this process does the work. A worker that dies is
+    replaced and its piece encoded again. Texts go from the files to the worker that encodes them
+    and nowhere else.
     """
     if machines is None:
         yield from map(PieceEncoder(model, files, folder).encode, range(len(files.pieces)))
     else:
         yield from _encode_on_ray(model, files, folder, machines)
-    if folder:
-        folder.check(len(files.pieces))
+    folder.check(len(files.pieces))
 
 
 def _encode_on_ray(
-    model: Model, files: ParquetFiles, folder: CodesFolder | None, machines: Machines
+    model: Model, files: ParquetFiles, folder: CodesFolder, machines: Machines
 ) -> Iterator[Encoded]:
     with cluster(machines.address) as ray:
         from ray.util import ActorPool
