@@ -7,7 +7,7 @@ import pytest
 
 from engines import ENGINES, code, codes_of, doc
 from vdsh import TextHasher
-from vdsh.errors import EngineError, InputError
+from vdsh.errors import InputError
 from vdsh.store import Copied, copy_store, copying, open_store
 
 # Texts here are not about words.
@@ -39,7 +39,7 @@ def test_a_copy_answers_as_the_original(first, second, new_place, fitted):
         open_store(new_place(second), fitted) as target,
     ):
         fill(source)
-        assert copy_store(source, target) == Copied(300, 300, 100)
+        assert copy_store(source, target) == Copied(300, 300)
         for where in (None, {"year": {">=": 200}}, {"not": {"label": "l1"}}):
             assert source.search(code(7), k=40, where=where) == target.search(
                 code(7), k=40, where=where
@@ -63,9 +63,9 @@ def test_an_interrupted_copy_goes_on_where_it_ended(source, new_place, fitted, m
             copy_store(source, target, progress=interrupt)
         assert target.count() == 150
         seen = []
-        assert copy_store(source, target, progress=seen.append) == Copied(150, 300, 100)
+        assert copy_store(source, target, progress=seen.append) == Copied(150, 300)
         assert seen == [50, 100, 150, 200, 250, 300]
-        assert copy_store(source, target) == Copied(0, 300, 100)
+        assert copy_store(source, target) == Copied(0, 300)
 
 
 def test_a_copy_made_again_writes_what_differs(source, new_place, fitted):
@@ -79,7 +79,7 @@ def test_a_copy_made_again_writes_what_differs(source, new_place, fitted):
         ((_, codes),) = target.codes()
         target.upsert([doc("008", target.get("008").text)], codes[8:9])  # all but its code
         target.delete(["009"])
-        assert copy_store(source, target) == Copied(3, 301, 100)
+        assert copy_store(source, target) == Copied(3, 301)
         assert [target.find(id) for id in ("007", "008", "009")] == [
             source.find(id) for id in ("007", "008", "009")
         ]
@@ -95,24 +95,12 @@ def test_another_model_or_the_same_store_is_refused(source, new_place, corpus):
         copy_store(source, source)
 
 
-def test_what_was_not_copied_whole_is_noticed(source, new_place, fitted, monkeypatch):
-    with open_store(new_place("local"), fitted) as target:
-        copy_store(source, target)
-        target.upsert([doc("150", "changed")], codes_of(0))
-        monkeypatch.setattr(target, "upsert", lambda documents, codes: len(documents))
-        with pytest.raises(EngineError, match="Document '150' is not the same in both stores"):
-            copy_store(source, target)
-        target.delete(["150"])
-        with pytest.raises(EngineError, match="holds 299 documents, the source 300"):
-            copy_store(source, target)
-
-
 def test_an_empty_store_is_copied(new_place, fitted):
     with (
         open_store(new_place("local"), fitted) as source,
         open_store(new_place("milvus-lite"), fitted) as target,
     ):
-        assert copy_store(source, target) == Copied(0, 0, 0)
+        assert copy_store(source, target) == Copied(0, 0)
 
 
 # -- on the command line ---------------------------------------------------------------------------
@@ -124,7 +112,7 @@ def test_copy_on_the_command_line(vdsh, source, new_place):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Copied 300 documents; postgresql://postgres:***@127.0.0.1")
     again = json.loads(vdsh("copy", source.info()["path"], target, "--json").stdout)
-    assert again == {"written": 0, "documents": 300, "checked": 100}
+    assert again == {"written": 0, "documents": 300}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
