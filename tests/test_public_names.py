@@ -19,7 +19,7 @@ PUBLIC = {
         explain_pair explain_text sample""",
     "vdsh.model": "Decoder Model NotLearnedError Posterior WordsOnly as_model",
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
-    "vdsh.store": """Copied Duplicates Hit Hits Store copy_store open_store restore_store
+    "vdsh.store": """Duplicates Hit Hits Store copy_store open_store restore_store
         without_password""",
     "vdsh.export": "Exported FORMATS export_codes",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",

@@ -5,6 +5,7 @@ folder, a thousand texts a file, so that a second run, or one that was interrupt
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -58,11 +59,7 @@ def parse(model: str) -> tuple[str, str]:
 
 
 def _embed_some(texts: list[str], model: str, folder: Path) -> Vectors:
-    digest = hashlib.sha256()
-    for text in texts:
-        encoded = text.encode("utf-8", "surrogatepass")
-        digest.update(f"{len(encoded)}:".encode() + encoded)
-    file = folder / f"{digest.hexdigest()[:32]}.npy"
+    file = folder / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]}.npy"
     try:
         found: Vectors = np.load(file, allow_pickle=False)
         if found.ndim == 2 and len(found) == len(texts) and found.dtype == np.float32:

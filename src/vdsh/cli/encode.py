@@ -136,7 +136,7 @@ def _encode_files(
         codes_folder(out, force=force) as folder,
         show_progress("encoding", files.n_rows, enabled=not quiet) as show,
     ):
-        for encoded in encode_files(model, files, folder, machines):
-            n_documents, n_empty = n_documents + encoded.n_documents, n_empty + encoded.n_empty
+        for more, empty in encode_files(model, files, folder, machines):
+            n_documents, n_empty = n_documents + more, n_empty + empty
             show(n_documents)
     warn_of_empty(n_empty, files.n_rows)

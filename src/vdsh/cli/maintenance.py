@@ -152,9 +152,9 @@ def copy(
         vdsh.open_store(target, opened.model) as other,
         show_progress("copying", opened.count(), enabled=not quiet) as show,
     ):
-        done = copy_store(opened, other, progress=show)
-    line = f"Copied {done.written:,} documents; {other.path} holds {done.documents:,}."
-    say(done._asdict(), line, as_json=as_json)
+        written, total = copy_store(opened, other, progress=show), other.count()
+    line = f"Copied {written:,} documents; {other.path} holds {total:,}."
+    say({"written": written, "documents": total}, line, as_json=as_json)
 
 
 def reindex(

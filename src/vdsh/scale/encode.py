@@ -95,13 +95,6 @@ def _check_free(filesystem: Any, path: str, place: str, *, force: bool) -> None:
         raise OutputExistsError(f"'{place}' is not a folder of codes, so it is not replaced.")
 
 
-class Encoded(NamedTuple):
-    """What became of a piece."""
-
-    n_documents: int
-    n_empty: int  # of them, without a known word
-
-
 class PieceEncoder:
     """Encodes pieces with a model, on so many `threads` or all; each Ray worker has one."""
 
@@ -112,8 +105,8 @@ class PieceEncoder:
         if threads:
             use_threads(threads)
 
-    def encode(self, number: int) -> Encoded:
-        """Encode a piece; no more than a batch of its texts is in memory at a time."""
+    def encode(self, number: int) -> tuple[int, int]:
+        """Encode a piece; return how many documents it has, and how many without a known word."""
         ids, parts, n_empty = list[str](), list[Codes](), 0
         for documents in self.files.documents(self.files.pieces[number]):
             some, empty = self.model.encode_and_count([document.text for document in documents])
@@ -121,13 +114,13 @@ class PieceEncoder:
             parts.append(some)
             n_empty += empty
         self.folder.write(number, ids, np.concatenate(parts))
-        return Encoded(len(ids), n_empty)
+        return len(ids), n_empty
 
 
 def encode_files(
     model: Model, files: ParquetFiles, folder: CodesFolder, machines: Machines | None = None
-) -> Iterator[Encoded]:
-    """Encode Parquet files piece by piece into a folder.
+) -> Iterator[tuple[int, int]]:
+    """Encode Parquet files piece by piece into a folder; yield what each piece counts.
 
     `machines`: A Ray cluster; without it, this process does the work. A worker that dies is
     replaced and its piece encoded again. Texts go from the files to the worker that encodes them
@@ -142,7 +135,7 @@ def encode_files(
 
 def _encode_on_ray(
     model: Model, files: ParquetFiles, folder: CodesFolder, machines: Machines
-) -> Iterator[Encoded]:
+) -> Iterator[tuple[int, int]]:
     with cluster(machines.address) as ray:
         from ray.util import ActorPool
 

@@ -10,13 +10,12 @@ checks and backups, and `copying` moves documents from one store to another.
 """
 
 from vdsh.store.addresses import without_password
-from vdsh.store.copying import Copied, copy_store
+from vdsh.store.copying import copy_store
 from vdsh.store.hits import Duplicates, Hit, Hits
 from vdsh.store.opening import open_store, restore_store
 from vdsh.store.store import Store
 
 __all__ = [
-    "Copied",
     "Duplicates",
     "Hit",
     "Hits",

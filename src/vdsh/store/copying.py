@@ -5,31 +5,15 @@ that was interrupted goes on, and one that is made again writes what has changed
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from vdsh.documents.document import BATCH
 from vdsh.errors import InputError
 from vdsh.store.store import Store
 
 
-class Copied(NamedTuple):
-    """What a copy did.
-
-    Attributes
-    ----------
-    written : int
-        Documents written in this run; 0 where the target had all of them as they are.
-    documents : int
-        Documents in the target at the end.
-    """
-
-    written: int
-    documents: int
-
-
 def copy_store(
     source: Store, target: Store, *, progress: Callable[[int], None] | None = None
-) -> Copied:
+) -> int:
     """Copy all documents and codes; the same id replaces.
 
     Parameters
@@ -38,6 +22,11 @@ def copy_store(
         Made with the same model. What else the target holds stays.
     progress : callable, optional
         Called with the number of documents that are over, those that were there included.
+
+    Returns
+    -------
+    int
+        How many documents were written; 0 where the target had all of them as they are.
     """
     _check_models(source, target)
     was_empty, n_over, n_written = not target.count(), 0, 0
@@ -50,7 +39,7 @@ def copy_store(
         n_over += len(documents)
         if progress is not None:
             progress(n_over)
-    return Copied(n_written, target.count())
+    return n_written
 
 
 def _check_models(source: Store, target: Store) -> None:

@@ -46,7 +46,7 @@ def _find(pages: Pages, fetch: Fetch, similarity: float) -> Iterator[Duplicates]
     ids, parts = list[str](), list[tuple[Any, ...]]()
     for documents, some in pages:
         ids += [document.id for document in documents]
-        parts.append((some, *sketch([document.text for document in documents], bands)))
+        parts.append((some, *sketch([document.text for document in documents], *bands)))
     if not ids:
         return
     codes, keys, hashes = (np.concatenate(some) for some in zip(*parts, strict=True))

@@ -9,7 +9,6 @@ are put together to keys; texts that share no key are never compared.
 from collections.abc import Sequence
 from hashlib import blake2b
 from math import ceil, log, log1p
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,25 +27,18 @@ Shingles = NDArray[np.uint64]
 Sketches = tuple[NDArray[np.uint32], NDArray[np.uint8]]
 
 
-class Bands(NamedTuple):
-    """How a sketch is made: so many keys, each of so many hashes."""
-
-    keys: int
-    hashes: int
-
-
-def choose_bands(similarity: float) -> Bands:
-    """Make keys of as many hashes as a sketch allows: the more, the fewer texts share one.
+def choose_bands(similarity: float) -> tuple[int, int]:
+    """Choose the keys of a sketch, and the hashes of each: the more, the fewer texts share one.
 
     >>> choose_bands(0.8), choose_bands(0.5), choose_bands(1)
-    (Bands(keys=21, hashes=6), Bands(keys=22, hashes=2), Bands(keys=1, hashes=128))
+    ((21, 6), (22, 2), (1, 128))
     """
     for n_hashes in range(SIZE, 1, -1):
         agree = min(similarity**n_hashes, 1 - 1e-9)  # the chance that texts share a key
         n_keys = ceil(log(MISSED) / log1p(-agree))
         if n_keys * n_hashes <= SIZE:
-            return Bands(n_keys, n_hashes)
-    return Bands(SIZE, 1)
+            return n_keys, n_hashes
+    return SIZE, 1
 
 
 def shingle(texts: Sequence[str]) -> list[Shingles]:
@@ -67,15 +59,15 @@ def jaccard(one: Shingles, other: Shingles) -> float:
     return shared / max(1, len(one) + len(other) - shared)
 
 
-def sketch(texts: Sequence[str], bands: Bands) -> Sketches:
+def sketch(texts: Sequence[str], n_keys: int, n_hashes: int) -> Sketches:
     """Make the sketches of some texts, on all cores."""
     from vdsh.store.shingles_kernels import fill_sketches
 
-    orders = np.random.default_rng(0).integers(0, 2**32, (2, bands.keys * bands.hashes), np.uint32)
+    orders = np.random.default_rng(0).integers(0, 2**32, (2, n_keys * n_hashes), np.uint32)
 
     def work(start: int, stop: int) -> Sketches:
         hashes, ends = _hash_shingles(texts[start:stop])
-        return fill_sketches(hashes, ends, orders | np.uint32(1), bands.hashes)
+        return fill_sketches(hashes, ends, orders | np.uint32(1), n_hashes)
 
     keys, hashes = zip(*spread(work, len(texts), least=100), strict=True)
     return np.concatenate(keys), np.concatenate(hashes)
