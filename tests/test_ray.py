@@ -148,13 +148,14 @@ def test_more_workers_than_cpus_are_refused(connected, docs, fitted, tmp_path):
 
 def test_a_missing_ray_names_the_extra(vdsh, docs, model_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    result = vdsh("encode", model_folder, "docs", "--engine", "ray")
+    result = vdsh("encode", model_folder, "docs", "--engine", "ray", "--out", "codes")
     assert result.returncode == 1
     assert "Run: pip install 'vdsh[ray]'" in result.stderr
 
 
 def test_no_cluster_at_the_address(vdsh, docs, model_folder):
     ray.shutdown()  # a connection that is there would be used
-    result = vdsh("encode", model_folder, "docs", "--engine", "ray", "--address", "127.0.0.1:1")
+    at = ("--engine", "ray", "--address", "127.0.0.1:1", "--out", "codes")
+    result = vdsh("encode", model_folder, "docs", *at)
     assert (result.returncode, result.stdout) == (1, "")
     assert "No Ray cluster answers at '127.0.0.1:1'. Start one with `ray start" in result.stderr

@@ -63,11 +63,11 @@ def read_vectors(
             pairs, _, key = line.partition(b"#")
             if not pairs.strip():
                 continue
-            ids.append(key.strip().decode())
             try:
+                ids.append(key.strip().decode())
                 rows.append(_read_row(pairs, n_terms))
             except (ValueError, OverflowError) as error:
-                place = f"'{path}', line {len(ids)}"
+                place = f"'{path}', line {len(rows) + 1}"
                 raise InputError(f"{place}: not LIBSVM lines ({error}).") from error
     numbers, terms, values = ([row[i] for row in rows] for i in range(3))
     data, indices = (np.concatenate([np.zeros(0), *some]) for some in (values, terms))
