@@ -30,7 +30,7 @@ def serve(
     token_file: str | None = option(
         None,
         "File with the token that clients must send, or one line per token: NAME read|write "
-        "TOKEN [DAY]. Changes take effect at once. Or set VDSH_TOKEN.",
+        "TOKEN. Changes take effect at once. Or set VDSH_TOKEN.",
     ),
     tls_cert: str | None = option(None, "Certificate in PEM format, to serve HTTPS."),
     tls_key: str | None = option(None, "Its key, without a password."),
