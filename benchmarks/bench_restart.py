@@ -129,12 +129,12 @@ class Care(bench_chaos.Chaos):
 
     async def token_change(self, seconds):
         """Add a token, ruin the file, mend it without the old one."""
-        self.service.write_tokens(f"ann read {OLD}", f"ann read {NEW} 2999-12-31")
+        self.service.write_tokens(f"ann read {OLD}", f"ann read {NEW}")
         await asyncio.sleep(LOOK_AGAIN)
         self.token = NEW
         self.service.write_tokens("garbage")
         await asyncio.sleep(LOOK_AGAIN)
-        self.service.write_tokens(f"ann read {NEW} 2999-12-31")
+        self.service.write_tokens(f"ann read {NEW}")
         await asyncio.sleep(LOOK_AGAIN)
         old = await bench_chaos.once(self.place, with_token(self.searches[0], OLD))
         self.facts["status_with_the_old_token"] = old

@@ -115,7 +115,7 @@ class Parquet:
 class Tokens:
     """A file of tokens, closed to others."""
 
-    lines = "# people\nann write 5d41402abc4b2a76b9719d911017c592 2027-01-31\n"
+    lines = "# people\nann write 5d41402abc4b2a76b9719d911017c592\n"
     valid = f"{lines}page read 7d793037a0760186574b0282f2f435e7\n".encode()
 
     def write(self, folder: Path, rng: Random) -> None:

@@ -153,7 +153,7 @@ def test_pages_of_html_are_warned_of_and_read_with_html(vdsh, docs, tmp_path):  
     assert vdsh("encode", "m", "pages.jsonl", "--html").stdout == expected
 
 
-@pytest.mark.parametrize("verb", ["fit", "encode", "index", "evaluate", "explain"])
+@pytest.mark.parametrize("verb", ["fit", "encode", "index", "evaluate"])
 def test_verbs_that_read_documents_share_their_options(verb, vdsh):
     text = vdsh(verb, "--help").stdout
     for name in ("format", "id-field", "drop-field", "delimiter", "html", "max-document-size"):

@@ -21,7 +21,6 @@ jit             one way to compile and spread kernels
 jit_kernels     operations that numba has no names for
 text            texts to counts
 words           which documents have which words
-notebook        tables in notebooks
 codes           bits, packed codes, thresholds
 labels          labels as users give them, to one matrix
 persistence     model folders

@@ -6,7 +6,7 @@ import pytest
 from vdsh import Document, TextHasher, open_store
 from vdsh.errors import InputError
 from vdsh.evaluation import evaluate_codes
-from vdsh.store import Hit, Hits
+from vdsh.store import Hits
 
 
 @pytest.fixture
@@ -65,18 +65,6 @@ def test_hits_are_a_table(store, monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")  # #31 B7
     assert repr(Hits()) == "<no hits>"
     assert isinstance(hits, list) and hits == list(hits)
-
-
-def test_what_notebooks_show_is_escaped_and_marked(store):
-    hits = store.search("moon", k=2)
-    html = hits._repr_html_()
-    assert "rocket &lt;b&gt;<mark>moon</mark>&lt;/b&gt; &amp; crew" in html
-    assert "sport, &lt;i&gt;" in html and "<i>" not in html
-    assert hits[0]._repr_html_().count("<mark>") == 1
-    unknown = store.search("xylophone &amp;<u>")
-    assert "No hits." in unknown._repr_html_() and "<b>" not in unknown._repr_html_()
-    odd = Hit("<script>", 3, "<script>", None, {})
-    assert "<script>" not in odd._repr_html_() and "distance" in odd._repr_html_()
 
 
 def test_a_model_says_what_it_learned(fitted):

@@ -645,9 +645,9 @@ def test_a_token_comes_from_a_file_or_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv("VDSH_TOKEN", raising=False)
     assert read_tokens(None) is None
     monkeypatch.setenv("VDSH_TOKEN", "x" * 20)
-    assert read_tokens(None).find(b"Bearer " + b"x" * 20) == Token(None, True, None)
+    assert read_tokens(None).find(b"Bearer " + b"x" * 20) == Token(None, True)
     of_file = read_tokens(str(file))
-    assert of_file.find(f"Bearer {TOKEN}".encode()) == Token(None, True, None)
+    assert of_file.find(f"Bearer {TOKEN}".encode()) == Token(None, True)
     assert of_file.find(b"Bearer " + b"x" * 20) is None
     for content in ("", "short", "two words of a token", "ü" * 20):
         file.write_text(content)

@@ -114,10 +114,10 @@ def bearer(token):
     return {"authorization": f"Bearer {token}"}
 
 
-def test_a_token_reads_or_writes_until_it_ends_and_its_name_is_in_the_log(stores, tmp_path, caplog):
+def test_a_token_reads_or_writes_and_its_name_is_in_the_log(stores, tmp_path, caplog):
     caplog.set_level(logging.INFO, "vdsh.access")
     file = write(tmp_path / "tokens", "# who   may   what", "", f"ann read {READER}",
-                 f"bob write {WRITER} 2999-12-31", f"old write {OTHER} 2020-01-01")  # fmt: skip
+                 f"bob write {WRITER}")  # fmt: skip
     with client(stores, token=read_tokens(file), writable=True, logged=True) as api:
         body = {"documents": [{"id": "n", "text": "moon"}]}
         answer = api.post("/v1/documents", json=body, headers=bearer(READER))
@@ -131,7 +131,6 @@ def test_a_token_reads_or_writes_until_it_ends_and_its_name_is_in_the_log(stores
         assert json.loads(line)["token"] == "bob" and WRITER not in line
         answer = api.get("/v1/info", headers=bearer(OTHER))
         assert answer.status_code == 401
-        assert answer.json()["error"] == "The token 'old' has expired. Ask for a new one."
         assert api.get("/v1/stores/post/info").status_code == 401
         assert api.get("/v1/stores/none/info").status_code == 401  # nor which stores there are
 
@@ -183,11 +182,9 @@ def test_the_process_that_watches_workers_looks_at_the_file_too():
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([f"ann read {READER} 2027-01-31 more"], "line 1, must hold a token: NAME read|write"),
+        ([f"ann read {READER} 2027-01-31"], "line 1, must hold a token: NAME read|write"),
         (["# x", f"ann admin {READER}"], "line 2, must hold a token: NAME read|write"),
         (["ann read short"], "line 1, must hold a token: at least 16"),
-        ([f"ann read {READER} soon"], "line 1, must end in a day such as 2027-01-31"),
-        ([f"ann read {READER} 9999-12-31"], "line 1, must end in a day"),
         ([f"ann read {READER}", f"bob write {READER}"], "line 2, has a token that is there"),
         ([READER, WRITER], "line 1, must hold a token: NAME read|write"),
     ],

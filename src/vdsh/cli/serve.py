@@ -4,7 +4,7 @@ import typer
 
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
-from vdsh.errors import missing_package
+from vdsh.errors import needing
 
 EXAMPLES = {
     "serve": "Example: vdsh serve news-store --workers 2",
@@ -30,7 +30,7 @@ def serve(
     token_file: str | None = option(
         None,
         "File with the token that clients must send, or one line per token: NAME read|write "
-        "TOKEN [DAY]. Changes take effect at once. Or set VDSH_TOKEN.",
+        "TOKEN. Changes take effect at once. Or set VDSH_TOKEN.",
     ),
     tls_cert: str | None = option(None, "Certificate in PEM format, to serve HTTPS."),
     tls_key: str | None = option(None, "Its key, without a password."),
@@ -66,14 +66,10 @@ def serve(
     settings = Settings(named, writable, tokens, limits, not quiet, tls, device)
 
     def started(address: str, n_documents: dict[str, int]) -> None:
-        shown = {name: f"'{without_password(store)}'" for name, store in named.items()}
-        if len(named) == 1:
-            for name, number in n_documents.items():
-                typer.echo(f"Serving {number:,} documents of {shown[name]} at {address}")
-        else:
-            typer.echo(f"Serving {len(named)} stores at {address}")
-            for name, number in n_documents.items():
-                typer.echo(f"  /v1/stores/{name}/  {number:,} documents of {shown[name]}")
+        for name, number in n_documents.items():
+            at = address if len(named) == 1 else f"{address}/v1/stores/{name}/"
+            shown = without_password(named[name])
+            typer.echo(f"Serving {number:,} documents of '{shown}' at {at}")
         typer.echo("The page is at /, the API at /docs. Ctrl-C stops.")
 
     run(settings, host, port, workers, started)
@@ -106,9 +102,6 @@ def check_packages(packages: tuple[str, ...] = PACKAGES, extra: str = "server") 
     from importlib.util import find_spec
 
     for package in packages:
-        try:
-            found = find_spec(package) is not None
-        except ImportError:
-            found = False
-        if not found:
-            raise missing_package("The server", package.replace("_", "-"), extra)
+        with needing("The server", package.replace("_", "-"), extra):
+            if find_spec(package) is None:
+                raise ImportError(name=package)

@@ -1,6 +1,6 @@
 """The README.md of a model folder: what it was trained on, how good it is, how to use it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vdsh import __version__
@@ -11,58 +11,23 @@ if TYPE_CHECKING:
     from vdsh.model.model import Model
 
 _CARD = """\
-# A {model.n_bits}-bit {model.name} model
+# A {model.n_bits}-bit {model.name} model of {kind}s
 
-Made by vdsh {version} on {created}. It turns a text into {n_bytes} bytes; texts that are alike get
-codes with few differing bits.
-
-## Use
-```
-vdsh research encode FOLDER documents.jsonl
-```
-```python
-from vdsh import TextHasher
-hasher = TextHasher.load("FOLDER")
-codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes})
-```
-
-## Trained on
-- {documents:,} documents{source}{sampled}, {words_per_document:.0f} words each; \
-{validation_documents:,} to validate
-- vocabulary of {terms:,} terms
-- {labels}{vectors}
-
-## Quality
-- {quality}
-- {epochs}
-- {thresholds}
-- {balance}
-- {health}
-
-## Settings
-{settings}
-"""
-
-_CARD_OF_VECTORS = """\
-# A {model.n_bits}-bit {model.name} model of vectors
-
-Made by vdsh {version} on {created}. It turns a vector of {dimensions:,} dimensions into {n_bytes}
-bytes; vectors of high cosine get codes with few differing bits. It hashes no texts.
+Made by vdsh {version} on {facts[created]}. It turns a {kind} into {n_bytes} bytes; {kind}s that are
+alike get codes with few differing bits.
 
 ## Use
 ```python
-from vdsh import VectorHasher
-hasher = VectorHasher.load("FOLDER")
-codes = hasher.encode(vectors)   # uint8, shape (n, {n_bytes})
+from vdsh import {hasher}
+hasher = {hasher}.load("FOLDER")
+codes = hasher.encode({kind}s)   # uint8, shape (n, {n_bytes})
 ```
 
 ## Trained on
-- {documents:,} vectors of {dimensions:,} dimensions{source}
+{trained}
 
 ## Quality
-- how good the codes are was not measured: it takes labels, or the vectors themselves
-- {balance}
-- {health}
+{quality}
 
 ## Settings
 {settings}
@@ -74,33 +39,49 @@ def model_card(model: "Model") -> str:
     if model.second is not None:
         intro = f"# A model of texts and vectors: codes of {model.n_bits} bits, the texts' first\n"
         return "\n".join([intro, model_card(model.topic), model_card(model.second)])
-    facts, learned, settings = model.training, model.learned, {**model.given}
-    if not model.takes_vectors:
-        settings = {**model.settings, **model.text_settings}
-        for name, value in settings.items():
-            if value is None:  # left open: what was chosen
-                settings[name] = learned.get(f"{name}_")
-    told = {
-        **facts,
-        "model": model,
-        "n_bytes": model.n_bits // 8,
-        "version": __version__,
-        "balance": _balance(learned),
-        "health": describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"]),
-        "settings": "\n".join(f"- {name}: {value}" for name, value in sorted(settings.items())),
-        "source": _source(facts, "from" if model.takes_vectors else "of"),
-    }
+    facts, learned = model.training, model.learned
     if model.takes_vectors:
-        return _CARD_OF_VECTORS.format_map(told)
-    told |= {
-        "sampled": describe_sample(facts),
-        "labels": _labels(learned),
-        "vectors": _vectors(facts),
-        "quality": _quality(model),
-        "epochs": _epochs(learned),
-        "thresholds": _thresholds(model),
-    }
-    return _CARD.format_map(told)
+        kind, settings = "vector", model.given
+        size, source = facts["dimensions"], _source(facts, "from")
+        trained = [f"{facts['documents']:,} vectors of {size:,} dimensions{source}"]
+        quality = ["how good the codes are was not measured: it takes labels"]
+    else:
+        kind, settings = "text", {**model.settings, **model.text_settings}
+        # What was left open was chosen.
+        settings |= {n: learned.get(f"{n}_") for n, value in settings.items() if value is None}
+        trained = _trained(facts, learned)
+        quality = [*_quality(model), _epochs(learned), _thresholds(model)]
+    wasted = describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"])
+    return _CARD.format(
+        model=model,
+        facts=facts,
+        kind=kind,
+        hasher=f"{kind.title()}Hasher",
+        version=__version__,
+        n_bytes=model.n_bits // 8,
+        trained=_listed(trained),
+        quality=_listed([*quality, _balance(learned), wasted]),
+        settings=_listed(f"{name}: {value}" for name, value in sorted(settings.items())),
+    )
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _trained(facts: Mapping[str, Any], learned: Mapping[str, Any]) -> list[str]:
+    """Say what texts taught it, with which labels and vectors."""
+    said = [
+        f"{facts['documents']:,} documents{_source(facts, 'of')}{describe_sample(facts)}, "
+        f"{facts['words_per_document']:.0f} words each; {facts['validation_documents']:,} to "
+        "validate",
+        f"vocabulary of {facts['terms']:,} terms",
+        _labels(learned),
+    ]
+    if (taught := facts.get("vectors")) is not None:
+        size = taught["dimensions"]
+        said.append(f"taught by vectors of {size:,} dimensions{_source(taught, 'from')}")
+    return said
 
 
 def _labels(learned: Mapping[str, Any]) -> str:
@@ -113,14 +94,6 @@ def _labels(learned: Mapping[str, Any]) -> str:
 
 def _source(facts: Mapping[str, Any], word: str) -> str:
     return f" {word} {facts['source']}" if facts["source"] else ""
-
-
-def _vectors(facts: Mapping[str, Any]) -> str:
-    """Say which vectors taught it, where any did."""
-    if (taught := facts.get("vectors")) is None:
-        return ""
-    size = taught["dimensions"]
-    return f"\n- taught by vectors of {size:,} dimensions{_source(taught, 'from')}"
 
 
 def describe_sample(facts: Mapping[str, Any]) -> str:
@@ -144,15 +117,13 @@ def describe_measure(quality: Mapping[str, Any]) -> str:
     )
 
 
-def _quality(model: "Model") -> str:
+def _quality(model: "Model") -> list[str]:
     measured = model.training.get("quality", {})
-    lines = [f"Warning: {warning}" for warning in measured.get("warnings", ())]
-    if "values" in measured:
-        values = ", ".join(f"{name} {value:.3f}" for name, value in measured["values"].items())
-        lines.insert(0, f"{describe_measure(measured)}: {values}")
-    else:
-        lines.insert(0, _selection(model))
-    return "\n- ".join(lines)
+    warnings = [f"Warning: {warning}" for warning in measured.get("warnings", ())]
+    if "values" not in measured:
+        return [_selection(model), *warnings]
+    values = ", ".join(f"{name} {value:.3f}" for name, value in measured["values"].items())
+    return [f"{describe_measure(measured)}: {values}", *warnings]
 
 
 def _selection(model: "Model") -> str:
@@ -184,15 +155,14 @@ def _epochs(learned: Mapping[str, Any]) -> str:
 def _thresholds(model: "Model") -> str:
     measured, threshold = model.learned["calibration_"], model.settings["threshold"]
     plain = plain_threshold(model.settings)
-    text = f"{threshold} thresholds"
-    if threshold == "best" and not measured:
-        text = f"{plain} thresholds: there were no labels to choose the best with"
     if measured:
-        text += (
-            f"; precision on validation documents {measured['after']:.3f}, "
+        return (
+            f"{threshold} thresholds; precision on validation documents {measured['after']:.3f}, "
             f"{measured['before']:.3f} with {plain} ones"
         )
-    return text
+    if threshold == "best":
+        return f"{plain} thresholds: there were no labels to choose the best with"
+    return f"{threshold} thresholds"
 
 
 def _balance(learned: Mapping[str, Any]) -> str:

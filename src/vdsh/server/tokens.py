@@ -6,7 +6,6 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +16,7 @@ VARIABLE = "VDSH_TOKEN"
 LEAST_LENGTH = 16
 OPEN_TO_OTHERS = 0o027  # rights that a file of tokens must not have
 LOOK_AGAIN = 1.0  # seconds until a change of the file is seen, at most
-FORM = "NAME read|write TOKEN, and perhaps the day it ends: anna read 5f0c…9a 2027-01-31"
+FORM = "NAME read|write TOKEN, such as: anna read 5f0c…9a"
 
 log = logging.getLogger("vdsh.server")
 
@@ -31,11 +30,6 @@ class Token(NamedTuple):
 
     name: str | None = None  # whose it is, for the log; None where there is only one
     may_write: bool = True
-    expires: datetime | None = None
-
-    def has_expired(self) -> bool:
-        """Say whether its time is over."""
-        return self.expires is not None and datetime.now(UTC) >= self.expires
 
 
 @dataclass(repr=False)
@@ -131,24 +125,10 @@ def _read_file(file: str) -> dict[bytes, Token]:
 
 def _read_line(words: list[str], place: str) -> tuple[bytes, Token]:
     """Read a line; what is wrong is said without the line, which may hold a token."""
-    if len(words) not in (3, 4) or words[1] not in ("read", "write"):
+    if len(words) != 3 or words[1] not in ("read", "write"):
         raise InputError(f"{place} must hold a token: {FORM}")
-    name, right, token, *day = words
-    expires = _end(day[0], place) if day else None
-    return _digest(_checked(token, place)), Token(name, right == "write", expires)
-
-
-def _end(text: str, place: str) -> datetime:
-    """Read a day, which counts whole, or a time; UTC unless it says otherwise."""
-    try:
-        found = datetime.fromisoformat(text)
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-            found += timedelta(days=1)
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise InputError(
-            f"{place} must end in a day such as 2027-01-31 or a time such as 2027-01-31T18:00Z."
-        ) from None
+    name, right, token = words
+    return _digest(_checked(token, place)), Token(name, right == "write")
 
 
 def _checked(token: str, place: str) -> str:

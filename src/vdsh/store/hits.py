@@ -1,14 +1,12 @@
 """What engines are asked and find, what a store answers with, and how people read that."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from html import escape
 from shutil import get_terminal_size
 from typing import Any, NamedTuple, TypeVar
 
 from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
 from vdsh.documents.split import place_of
-from vdsh.notebook import html_table
 from vdsh.store.rows import searched_text
 from vdsh.words import WordQuery
 from vdsh.words.passages import DOTS, LENGTH, Fragment, n_cells, one_line, show_passage
@@ -143,9 +141,6 @@ class Hit(NamedTuple):
             f"passage={self.passage(80)!r})"
         )
 
-    def _repr_html_(self) -> str:
-        return html([self])
-
     def passage(self, width: int = LENGTH, words: Collection[str] | None = None) -> str:
         """Return the stretch of the text that has the most words of the query, in one line.
 
@@ -265,10 +260,6 @@ class Hits(list[Hit]):
         lines = ["".join(piece.text for piece in line) for line in table(self, width)]
         return "\n".join([*lines, *filter(None, [self.warning])]) or "<no hits>"
 
-    def _repr_html_(self) -> str:
-        warning = f"<p>{escape(self.warning)}</p>" if self.warning else ""
-        return (html(self) if self else "<p>No hits.</p>") + warning
-
     def about_query(self) -> dict[str, Any]:
         """Give the JSON fields about unknown words; none where every word was known."""
         if self.warning is None:
@@ -359,13 +350,6 @@ def table(
     ]
     at = next((i for i, hit in enumerate(hits) if hit.related), len(lines))
     return lines if at == len(lines) else [*lines[:at], [Fragment(RELATED)], *lines[at:]]
-
-
-def html(hits: Sequence[Hit]) -> str:
-    """Lay hits out for a notebook."""
-    first = "distance" if any(hit.score is None for hit in hits) else "score"
-    rows = [(_number(hit), hit.id, ", ".join(hit.labels or ()), hit.pieces()) for hit in hits]
-    return html_table(rows, (first, "id", "labels", "passage"))
 
 
 def _starts(hits: Sequence[Hit], id_width: int, label_width: int) -> list[str]:
