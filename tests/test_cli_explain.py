@@ -68,6 +68,16 @@ def test_explain_shows_shared_words_and_what_differs(vdsh, model_folder, fitted)
     assert "differ    none" in same
 
 
+def test_explain_measures_health_on_documents(vdsh, model_folder, docs):
+    shown = vdsh("explain", model_folder, "--health", docs).stdout
+    assert "The most alike are bits" in shown
+    bit = json.loads(vdsh("explain", model_folder, "--health", docs, "--bit", 1, "--json").stdout)
+    assert -1 <= bit["correlation"] <= 1
+    assert bit["correlated"] != 1
+    table = vdsh("explain", model_folder, "--health", docs, "--bit", 1).stdout
+    assert "correlation" in table
+
+
 def test_sample_prints_draws(vdsh, model_folder, fitted):
     result = vdsh("sample", model_folder, "--text", "moon", "-k", 2, "--length", 7, "--words", 3)
     assert result.returncode == 0, result.stderr
@@ -94,7 +104,9 @@ def test_sample_prints_json_and_takes_codes_and_texts(vdsh, model_folder, fitted
         (["zyx"], "no word that the model knows"),
         (["--other", TEXT], "Give the first one"),
         ([TEXT, "--other", TEXT, "--bit", 1], "Leave --other out"),
+        ([TEXT, "--health", "docs.jsonl"], "Leave the text out"),
         (["--words", 0], "at least 1"),
+        (["--health", "missing.jsonl"], "missing.jsonl"),
     ],
 )
 def test_explain_refuses_with_one_line(vdsh, model_folder, arguments, said):

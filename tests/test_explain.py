@@ -232,6 +232,26 @@ def test_bit_health_is_that_of_training(fitted):
     assert bits[0].balance == pytest.approx(fitted.hasher_.bit_balance_[0])
     p = bits[0].balance
     assert bits[0].entropy == pytest.approx(-(p * np.log2(p) + (1 - p) * np.log2(1 - p)))
+    assert bits[0].correlation is None
+
+
+def test_bit_health_can_be_measured_on_documents():
+    texts = toy_corpus(seed=1)[0][:30]
+    fitted = TextHasher("lsh", 16, random_state=0).fit(texts)  # medians: no bit is constant
+    bits = fitted.transform(texts)
+    expected = np.abs(np.corrcoef(bits, rowvar=False)) - np.eye(16)
+    for one in explain_bits(fitted, n_words=1, texts=texts):
+        p = bits[:, one.bit].mean()
+        assert one.balance == pytest.approx(p)
+        assert one.entropy == pytest.approx(-(p * np.log2(p) + (1 - p) * np.log2(1 - p)))
+        assert abs(one.correlation) == pytest.approx(expected[one.bit].max())
+        assert expected[one.bit, one.correlated] == pytest.approx(expected[one.bit].max())
+
+
+def test_a_constant_bit_correlates_with_none(baseline):
+    found = explain_bits(baseline, n_words=1, texts=[SPACE_TEXT, SPACE_TEXT])
+    assert {one.correlation for one in found} == {0.0}
+    assert all(one.unused for one in found)
 
 
 def test_a_text_with_very_many_words_is_explained_by_its_heaviest():
@@ -261,9 +281,11 @@ def test_an_unknown_bit_is_refused(fitted, bit):
         check_bit(fitted, bit)
 
 
-def test_senseless_numbers_of_words_are_refused(fitted):
+def test_senseless_numbers_of_words_and_documents_are_refused(fitted):
     with pytest.raises(InputError, match="at least 1. Got 0"):
         explain_text(fitted, SPACE_TEXT, n_words=0)
+    with pytest.raises(InputError, match="At least two documents"):
+        explain_bits(fitted, texts=[SPACE_TEXT])
 
 
 def test_a_model_without_a_posterior_does_not_say_how_sure_it_is(baseline):

@@ -18,12 +18,17 @@ EXAMPLES = {
 }
 
 
+@options.reads_documents
 def explain(
     model: str = argument(..., "Folder of the model."),
     text: str | None = argument(None, "A text to explain; without one, the bits."),
     other: str | None = option(None, "A second text: show where the two codes agree, and why."),
     bit: int | None = option(None, "Only this bit, counted from 0, with the words' weights."),
     words: int | None = option(None, "How many words to list.  [default: 10, 5 per bit of a text]"),
+    health: str | None = option(
+        None, "Documents to measure balance and correlation of the bits on."
+    ),
+    reading: options.Reading = options.BY_DEFAULT,
     as_json: bool = options.JSON,
 ) -> None:
     """Print the words behind each bit, or which words of a text set which of its bits."""
@@ -31,13 +36,17 @@ def explain(
         raise InputError("--other is the second text. Give the first one after the model.")
     if other is not None and bit is not None:
         raise InputError("--bit explains one bit of a model or of one text. Leave --other out.")
+    if health is not None and text is not None:
+        raise InputError("--health measures the bits of a model. Leave the text out.")
     from vdsh.explain import as_fields, check_bit, explain_bits, explain_pair, explain_text
 
     loaded = vdsh.Model.load(model).topic
     # checked before the model is explained, which may take a while
     chosen = range(loaded.n_bits) if bit is None else [check_bit(loaded, bit)]
     if text is None:
-        bits = explain_bits(loaded, n_words=10 if words is None else words)
+        documents = None if health is None else reading.documents(health)
+        texts = None if documents is None else [document.text for document in documents]
+        bits = explain_bits(loaded, n_words=10 if words is None else words, texts=texts)
         bits = [bits[i] for i in chosen]
         lines = _bits_lines(bits) if bit is None else _bit_lines(bits[0])
         say(as_fields(bits), *lines, as_json=as_json)
@@ -87,12 +96,17 @@ def _bits_lines(bits: "list[BitExplanation]") -> Iterable[str]:
     unused = [one.bit for one in bits if one.unused]
     repeats = [[one.bit, twin] for one in bits for twin in one.duplicates if twin < one.bit]
     yield f"\n{describe(len(bits), unused, repeats).capitalize()}."
+    if bits[0].correlation is not None:
+        one = max(bits, key=lambda bit: abs(bit.correlation or 0))
+        yield f"The most alike are bits {one.bit} and {one.correlated}: r = {one.correlation:.2f}."
 
 
 def _bit_lines(one: "BitExplanation") -> Iterable[str]:
     yield f"bit {one.bit}"
     yield f"balance      {one.balance:.3f} of the documents have a 1"
     yield f"entropy      {one.entropy:.3f} of 1"
+    if one.correlation is not None:
+        yield f"correlation  {one.correlation:.2f} with bit {one.correlated}, the most alike"
     if one.unused:
         yield "unused       it tells no documents apart"
     if one.duplicates:

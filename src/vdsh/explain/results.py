@@ -30,13 +30,17 @@ class BitExplanation(NamedTuple):
         The words that become more probable where the latent dimension is high or low: see
         `vdsh.explain.effects.decoder_effects`. None for a model without a decoder.
     balance : float
-        Share of the training documents that have a 1.
+        Share of the documents that have a 1.
     entropy : float
         Of the bit on its own; 1 is the most.
     unused : bool
         Whether it tells no documents apart.
     duplicates : list of int
         The bits that say the same, or the opposite.
+    correlation : float or None
+        With the bit that is most like it, from -1 to 1; None unless documents were given.
+    correlated : int or None
+        That bit.
     """
 
     bit: int
@@ -48,6 +52,8 @@ class BitExplanation(NamedTuple):
     entropy: float
     unused: bool
     duplicates: list[int]
+    correlation: float | None = None
+    correlated: int | None = None
 
 
 class TextBit(NamedTuple):
