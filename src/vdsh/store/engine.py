@@ -9,13 +9,12 @@ from typing import Any, Protocol
 from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.hits import Found, ParsedQuery, pages
+from vdsh.store.hits import Found, ParsedQuery, choose_from, pages
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, reorder
 from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 from vdsh.text.languages import NONE, Language, language
-from vdsh.words import WordQuery
 
 
 class ModelChangedError(EngineError):
@@ -135,18 +134,18 @@ class Engine(ABC):
         """Count documents."""
 
     @abstractmethod
-    def nearest(
-        self,
-        query: ParsedQuery,
-        n: int,
-        where: Tree | None,
-        choose: ByExpectedDistance | None = None,
-    ) -> list[Found]:
-        """Return the n nearest documents, ties by id; or those that `choose` chooses of them.
+    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
+        """Return the n nearest documents, ties by id.
 
-        Engines that can fetch only the documents that were chosen. This and all that has to do with
-        a query's code raises `ModelChangedError` where the store has codes of another model.
+        This and all that has to do with a query's code raises `ModelChangedError` where the store
+        has codes of another model.
         """
+
+    def expected(
+        self, ranking: ByExpectedDistance, query: ParsedQuery, n: int, where: Tree | None
+    ) -> list[Found]:
+        """Return those that a ranking chooses of the n nearest documents, in its order."""
+        return choose_from(self.nearest(query, n, where), ranking)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -164,17 +163,12 @@ class Engine(ABC):
 
     @abstractmethod
     def within(
-        self,
-        query: ParsedQuery,
-        radius: int,
-        where: Tree | None,
-        limit: int | None = None,
-        words: WordQuery | None = None,
+        self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id, and count them.
 
-        With a limit only so many are fetched, where the engine can count the others. `words`: only
-        documents that have its phrases, and nothing it excludes.
+        Only those that have the phrases of the query's text, and nothing it excludes. With a limit
+        only so many are fetched, where the engine can count the others.
         """
 
     @abstractmethod
