@@ -78,11 +78,7 @@ class CorpusMap:
 
 
 def make_map(
-    store: Store,
-    *,
-    limit: int = LIMIT,
-    seed: int = 0,
-    progress: Progress | None = None,
+    store: Store, *, limit: int = LIMIT, seed: int = 0, progress: Progress | None = None
 ) -> CorpusMap:
     """Lay the documents of a store out on a plane; of a large one `limit`, at random by the seed.
 

@@ -101,11 +101,7 @@ def evaluate(trial: Trial, data: Counted, part: str, threshold: str) -> Evaluati
 
 
 def run(
-    cell: Cell,
-    *,
-    root: str | None = None,
-    device: str = "auto",
-    progress: Progress | None = None,
+    cell: Cell, *, root: str | None = None, device: str = "auto", progress: Progress | None = None
 ) -> dict[str, Any]:
     """Train every candidate, keep the best on validation, and measure it on the test documents."""
     data = count(cell.dataset, cell.seed, root)
