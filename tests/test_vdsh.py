@@ -49,17 +49,10 @@ def some_labels(share):
 
 
 def network_of(documents, *, private=False, n_labels=2, bounded=True, decoder_size=0):
-    return Network(
-        documents.n_terms,
-        8,
-        16,
-        n_labels=n_labels,
-        private=private,
-        decoder_size=decoder_size,
-        bounded=bounded,
-        dropout=0.0,
-        generator=torch.Generator().manual_seed(0),
-    )
+    kind = VDSH_SP if private else VDSH
+    hasher = kind(16, decoder_size=decoder_size, log_variance="bounded" if bounded else "free")
+    hasher.hidden_size_, hasher.dropout_ = 8, 0.0
+    return Network(hasher, documents.n_terms, n_labels, 0, torch.Generator().manual_seed(0))
 
 
 def test_divergence_is_that_of_two_normal_distributions():

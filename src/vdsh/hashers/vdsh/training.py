@@ -146,18 +146,10 @@ def _related(hasher: VDSH, train: Examples, progress: Progress | None) -> Relate
 
 def _network(hasher: VDSH, train: Examples, others: Related | None, seed: int) -> Network:
     """Draw the first weights."""
-    return Network(
-        train.counts.shape[1],
-        hasher.hidden_size_,
-        hasher.n_bits,
-        n_labels=len(train.labels.names) if train.labels and hasher.supervised else 0,
-        n_places=0 if others is None else others.places.shape[1],
-        private=hasher.private,
-        decoder_size=hasher.decoder_size,
-        bounded=hasher.log_variance == "bounded",
-        dropout=hasher.dropout_,
-        generator=torch.Generator().manual_seed(seed),
-    )
+    n_labels = len(train.labels.names) if train.labels and hasher.supervised else 0
+    n_places = 0 if others is None else others.places.shape[1]
+    generator = torch.Generator().manual_seed(seed)
+    return Network(hasher, train.counts.shape[1], n_labels, n_places, generator)
 
 
 def _start(

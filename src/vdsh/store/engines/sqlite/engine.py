@@ -144,13 +144,11 @@ class Sqlite(Engine):
 
         A damaged index is made anew; where that cannot be, the nearest by code are put in order.
         """
-        with suppress(DamagedWordsError):
-            return self._relevant(ranking, where)
-        for _ in range(2):  # the first may only finish what was begun, and find it damaged
-            if not self._mend_words(progress):
-                break
+        for _ in range(3):  # the first may only finish what was begun, and find it damaged
             with suppress(DamagedWordsError):
                 return self._relevant(ranking, where)
+            if not self._mend_words(progress):
+                break
         return super().relevant(ranking, where)
 
     def _mend_words(self, progress: Progress | None) -> bool:
