@@ -14,7 +14,7 @@ from vdsh.store.ranking import ByExpectedDistance, ByRelevance, reorder
 from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
-from vdsh.text.languages import NONE, Language, language
+from vdsh.text.languages import NONE, Language, find_language, language
 
 
 class ModelChangedError(EngineError):
@@ -87,6 +87,7 @@ class Engine(ABC):
 
     shown: str  # the path, or the URL without a password
     read_only: bool = False
+    _language: Language | None = None  # of the words, once it is known
     own_tool: str = ""  # which tool of the engine's own makes copies of it and gives back space
     models: Models  # that are kept inside
     values: KeyValues  # what the store remembers
@@ -161,7 +162,16 @@ class Engine(ABC):
 
     def language(self) -> Language:
         """Return the language of the words, which the first documents settle."""
-        return language(self.meta().get("language", NONE))
+        if self._language is None and (name := self.meta().get("language")):
+            self._language = language(name)
+        return self._language or language(NONE)
+
+    def settled_language(self, texts: Sequence[str], note: Callable[[str], object]) -> Language:
+        """Return the language of the words; that of the first texts is noted down."""
+        self.language()
+        if self._language is None:
+            note(find_language(texts))
+        return self.language()
 
     @abstractmethod
     def within(

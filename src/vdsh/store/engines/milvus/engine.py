@@ -17,7 +17,7 @@ from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
 from vdsh.store.engine import NEAREST, Engine, ModelChangedError, Progress, check_model, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, KeyValues, Pairs
-from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
+from vdsh.store.engines.milvus.models import COLLECTION, LANGUAGE, Models, State, read_state
 from vdsh.store.engines.milvus.session import MissingCollectionError, Session
 from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_document, to_entries
 from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
@@ -26,7 +26,6 @@ from vdsh.store.queries import signs_of
 from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
-from vdsh.text.languages import Language, find_language, language
 
 MANY_DOCUMENTS = 1000  # fetched at a time
 TRIES = 5  # to read a document that others replace
@@ -99,7 +98,10 @@ class Milvus(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
         texts = [words_text(document) for document in rows.documents]
-        entries, pieces, marks = to_entries(rows, texts, self._settle_language(texts))
+        spoken = self.settled_language(
+            texts, lambda name: self._values.write("meta/", {LANGUAGE: name})
+        )
+        entries, pieces, marks = to_entries(rows, texts, spoken)
         self._values.add_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
         self._values.add_names("label/", labels)
@@ -114,14 +116,6 @@ class Milvus(Engine):
 
         self.models.write(rows.fingerprint, rows.n_bytes, upsert)
         self._values.remove(replaced)
-
-    def _settle_language(self, texts: Sequence[str]) -> Language:
-        """Return the language of the words; of the first texts, where there are no others."""
-        if "language" not in self._facts and "language" not in self.meta():
-            name = find_language(texts)
-            self._values.write("meta/", {"language": name})
-            self._facts = {**self._facts, "language": name}
-        return language(self._facts["language"])
 
     def remove(self, ids: Sequence[str]) -> int:
         keys = [to_key(id) for id in ids]

@@ -28,7 +28,7 @@ from vdsh.store.queries import signs_of
 from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
-from vdsh.text.languages import NONE, Language, find_language, language
+from vdsh.text.languages import NONE, language
 
 LEAST_VERSION = 14_00_00  # bit_count came with it
 SEARCH = "exact, bit_count"
@@ -50,7 +50,6 @@ class Postgres(Engine):
         self.models = Models(self._session, self.shown)
         self.filters = FilterIndexes(self._session)
         self._counted: dict[str, dict[str, int]] = {}
-        self._language: Language | None = None  # of the words, once it is known
         try:
             self._version = self._look_at_server()
         except BaseException:
@@ -89,7 +88,8 @@ class Postgres(Engine):
 
     def write(self, rows: Rows) -> None:
         texts = [words_text(document) for document in rows.documents]
-        documents, passages, words = to_json(rows, texts, self._settle_language(texts))
+        spoken = self.settled_language(texts, partial(self._session.ask, sql.NOTE_LANGUAGE))
+        documents, passages, words = to_json(rows, texts, spoken)
         ids = sorted(escape(document.id) for document in rows.documents)
         names = sorted(escape(name) for name in rows.fields)
         made_by = rows.fingerprint, rows.n_bytes
@@ -106,14 +106,6 @@ class Postgres(Engine):
         if words:
             self._session.ask(sql.NOTE_WORDS, words)
         self._session.run(work)
-
-    def _settle_language(self, texts: Sequence[str]) -> Language:
-        """Return the language of the words; of the first texts, where there are no others."""
-        if self._language is None:
-            note = "INSERT INTO {meta} VALUES ('language', %s) ON CONFLICT DO NOTHING"
-            self._session.ask(note, find_language(texts))
-            self._language = self.language()
-        return self._language
 
     def remove(self, ids: Sequence[str]) -> int:
         return int(self._ask(sql.DELETE, [escape(id) for id in ids])[0][0])

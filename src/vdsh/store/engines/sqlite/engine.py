@@ -26,7 +26,6 @@ from vdsh.store.queries import signs_of
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
 from vdsh.store.rows import COLUMNS, Rows, read_labels, searched_text
 from vdsh.store.where import Tree
-from vdsh.text.languages import Language
 from vdsh.words import DamagedWordsError, Segment
 
 ALL_WORDS = "all words (BM25)"
@@ -53,7 +52,6 @@ class Sqlite(Engine):
         self._cache: IndexCache | None = None
         self._words: words.Words | None = None  # stay when codes change
         self._known_fields: set[str] = set()
-        self._language: Language | None = None  # of the words, once it is known
         self._codes = ""  # which codes the cache is of: `switch` gives the store others
         self._database = self.values = Database(folder, shown, wait=wait)
         self.read_only = self._database.read_only
@@ -178,9 +176,6 @@ class Sqlite(Engine):
                 ranking.scores[document.id] = scored
                 found.append(Found(document, code, bits, span))
             return found
-
-    def language(self) -> Language:
-        return self._language or super().language()
 
     def within(
         self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
