@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -89,14 +89,12 @@ class Engine(ABC):
     read_only: bool = False
     _language: Language | None = None  # of the words, once it is known
     own_tool: str = ""  # which tool of the engine's own makes copies of it and gives back space
+    # Holds a lock of a name, as a context: True where no other has it.
+    hold: Callable[[str], AbstractContextManager[bool]] | None = None
     models: Models  # that are kept inside
     values: KeyValues  # what the store remembers
     filters: FilterIndexes | None = None  # where there are indexes for filters
     maintenance: Maintenance | None = None  # where the store is not on a server
-
-    def hold(self, name: str) -> AbstractContextManager[bool]:
-        """Hold a lock of a name, where a server has such; False where another holds it."""
-        return nullcontext(True)
 
     @abstractmethod
     def meta(self) -> dict[str, str]:

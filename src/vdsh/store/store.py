@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -68,7 +68,7 @@ class Store(Learning, Verbs):
 
     def hold(self, name: str) -> AbstractContextManager[bool]:
         """Hold a lock on a server; False where another process has it. Milvus has no locks."""
-        return self._engine.hold(name)
+        return nullcontext(True) if self._engine.hold is None else self._engine.hold(name)
 
     @property
     def model(self) -> Model:

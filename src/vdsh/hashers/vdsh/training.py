@@ -53,9 +53,8 @@ def train(
         network = network.to(device)
         if hasher.start == "linear":
             _start(hasher, network, train, others, seed)
-        optimizer = Adam(network.parameters(), hasher.learning_rate_)
         n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
-        step = _Step(hasher, network, optimizer, generator, n_updates)
+        step = _Step(hasher, network, generator, n_updates)
         epochs = graphed_epochs if device.type == "cuda" else plain_epochs
         run = epochs(step, documents, hasher.batch_size_)
         n_epochs = hasher.epochs_
@@ -168,14 +167,10 @@ class _Step:
     """One update of the weights; keeps count of updates, loss and divergence on the device."""
 
     def __init__(
-        self,
-        hasher: VDSH,
-        network: Network,
-        optimizer: Adam,
-        generator: torch.Generator,
-        n_updates: int,
+        self, hasher: VDSH, network: Network, generator: torch.Generator, n_updates: int
     ) -> None:
-        self.hasher, self.network, self.optimizer = hasher, network, optimizer
+        self.hasher, self.network = hasher, network
+        self.optimizer = Adam(network.parameters(), hasher.learning_rate_)
         self.generator, self.n_updates = generator, n_updates
         self.bound = L3 if hasher.private else L2 if hasher.supervised else L1
         device = network.W1.device

@@ -45,8 +45,9 @@ class Postgres(Engine):
 
     def __init__(self, address: Address, *, wait: float, may_create: bool) -> None:
         self.shown = address.shown
-        self._connect = partial(Session, address, wait=wait)
-        self._session = self.values = self._connect()
+        connect = partial(Session, address, wait=wait)
+        self._session = self.values = connect()
+        self.hold = partial(_hold, connect)
         self.models = Models(self._session, self.shown)
         self.filters = FilterIndexes(self._session)
         self._counted: dict[str, dict[str, int]] = {}
@@ -55,14 +56,6 @@ class Postgres(Engine):
         except BaseException:
             self._session.close()
             raise
-
-    @contextmanager
-    def hold(self, name: str) -> Iterator[bool]:
-        """Hold a lock in a transaction of its own, which a pooler leaves on one connection."""
-        query = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))"
-        with closing(self._connect()) as other:
-            other.run_alone("BEGIN")
-            yield other.ask(query, f"{other.tables.name} {name}")[0][0]
 
     def meta(self) -> dict[str, str]:
         return self._session.run(self._read_meta)
@@ -235,3 +228,12 @@ class Postgres(Engine):
                 "UTF8: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0."
             )
         return str(version.split()[0])
+
+
+@contextmanager
+def _hold(connect: Callable[[], Session], name: str) -> Iterator[bool]:
+    """Hold a lock in a transaction of its own, which a pooler leaves on one connection."""
+    query = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))"
+    with closing(connect()) as other:
+        other.run_alone("BEGIN")
+        yield other.ask(query, f"{other.tables.name} {name}")[0][0]
