@@ -29,10 +29,9 @@ def told():
 
 
 def network(n_bits=8, hidden_size=40):
-    return Network(
-        20, hidden_size, n_bits, n_labels=0, private=False, decoder_size=10, bounded=True,
-        dropout=0.0, generator=torch.Generator().manual_seed(0),
-    )  # fmt: skip
+    hasher = VDSH(n_bits, decoder_size=10)
+    hasher.hidden_size_, hasher.dropout_ = hidden_size, 0.0
+    return Network(hasher, 20, 0, 0, torch.Generator().manual_seed(0))
 
 
 def means(network, words):

@@ -93,10 +93,7 @@ def test_numpy_decoders_equal_those_of_torch(labelled):
     from vdsh.hashers.vdsh.network import Network
 
     inner = labelled.hasher_
-    network = Network(
-        16, 32, 8, n_labels=2, private=inner.private, decoder_size=inner.decoder_size,
-        bounded=True, dropout=0.0, generator=torch.Generator(),
-    )  # fmt: skip
+    network = Network(inner, 16, 2, 0, torch.Generator())
     names = network.state_dict().keys()
     network.load_state_dict({name: torch.from_numpy(getattr(inner, f"{name}_")) for name in names})
     s = np.random.RandomState(0).normal(size=(5, 8)).astype(np.float32)

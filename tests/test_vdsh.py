@@ -19,7 +19,6 @@ from vdsh.hashers.vdsh.epochs import Documents, in_order, shuffled
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
-from vdsh.hashers.vdsh.updates import Adam
 from vdsh.hashers.vdsh.validation import tally
 from vdsh.labels import read_labels
 from vdsh.metrics import ranking
@@ -49,17 +48,10 @@ def some_labels(share):
 
 
 def network_of(documents, *, private=False, n_labels=2, bounded=True, decoder_size=0):
-    return Network(
-        documents.n_terms,
-        8,
-        16,
-        n_labels=n_labels,
-        private=private,
-        decoder_size=decoder_size,
-        bounded=bounded,
-        dropout=0.0,
-        generator=torch.Generator().manual_seed(0),
-    )
+    kind = VDSH_SP if private else VDSH
+    hasher = kind(16, decoder_size=decoder_size, log_variance="bounded" if bounded else "free")
+    hasher.hidden_size_, hasher.dropout_ = 8, 0.0
+    return Network(hasher, documents.n_terms, n_labels, 0, torch.Generator().manual_seed(0))
 
 
 def test_divergence_is_that_of_two_normal_distributions():
@@ -349,8 +341,7 @@ def test_several_samples_and_count_targets_train(corpus_):
 def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
     hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
-    optimizer = Adam(network.parameters(), 1e-3)
-    step = training._Step(hasher, network, optimizer, torch.Generator(), 6)
+    step = training._Step(hasher, network, torch.Generator(), 6)
     seen = []
     step.bound = lambda *a: seen.append(float(a[3].kl)) or L1(*a)
     for batch in sparse_batches(in_order(documents), 14):
@@ -364,12 +355,11 @@ def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
 def test_the_step_size_falls_until_the_last_update(documents, corpus_, schedule, expected):
     hasher = VDSH(16, learning_rate=6e-3, schedule=schedule, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
-    optimizer = Adam(network.parameters(), 6e-3)
-    step = training._Step(hasher, network, optimizer, torch.Generator(), 6)
+    step = training._Step(hasher, network, torch.Generator(), 6)
     rates = []
     for batch in sparse_batches(in_order(documents), 14):
         step(batch)
-        rates.append(1e3 * float(optimizer.learning_rate))
+        rates.append(1e3 * float(step.optimizer.learning_rate))
     assert rates == pytest.approx(expected)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vdsh.documents import Document, read_documents
-from vdsh.documents.document import in_batches
+from vdsh.documents.document import in_batches, length
 from vdsh.documents.folder import FoundFile, Skipped, find_files, read_found
 from vdsh.documents.reader import holds_records
 from vdsh.documents.readers import UnreadableError
@@ -176,7 +176,7 @@ class _Run:
         Of several records with one id the last stays, as `known` says then.
         """
         seen: set[str] = set()
-        for some in in_batches(items, size=_characters, room=LONG_BATCH):
+        for some in in_batches(items, size=lambda item: length(item.document), room=LONG_BATCH):
             batch = {item.id: item for item in some}
             new = {id: item.document for id, item in batch.items() if item.document is not None}
             marks = {id: item.mark for id, item in batch.items() if known.get(id) != item.mark}
@@ -203,10 +203,6 @@ class _Run:
 
 def _hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def _characters(item: _Item) -> int:
-    return len(item.document.text) if item.document else 0
 
 
 @contextmanager

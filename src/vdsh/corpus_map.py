@@ -78,11 +78,7 @@ class CorpusMap:
 
 
 def make_map(
-    store: Store,
-    *,
-    limit: int = LIMIT,
-    seed: int = 0,
-    progress: Progress | None = None,
+    store: Store, *, limit: int = LIMIT, seed: int = 0, progress: Progress | None = None
 ) -> CorpusMap:
     """Lay the documents of a store out on a plane; of a large one `limit`, at random by the seed.
 
@@ -156,12 +152,8 @@ def _numbered(values: Iterable[Any], given: list[Any]) -> dict[str, list[Any]]:
 def save(path: Path, corpus_map: CorpusMap) -> None:
     """Write a map that is whole or absent."""
     names = {name: getattr(corpus_map, name) for name in ("ids", "titles", "labels", "fields")}
-    arrays: dict[str, NDArray[Any]] = {
-        "points": corpus_map.points,
-        "scores": corpus_map.scores,
-        "label": corpus_map.label,
-        "names": np.frombuffer(json.dumps(names).encode(), np.uint8),
-    }
+    arrays = {name: getattr(corpus_map, name) for name in ("points", "scores", "label")}
+    arrays["names"] = np.frombuffer(json.dumps(names).encode(), np.uint8)
     facts = {"format": str(FORMAT), "facts": json.dumps(corpus_map.facts)}
     with new_file(path) as draft:
         write_tensors(draft, arrays, facts)

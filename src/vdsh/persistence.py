@@ -26,7 +26,8 @@ FORMAT = 2  # 1 had models of words and vectors together
 MANIFEST, WEIGHTS = "manifest.json", "weights.safetensors"
 VOCABULARY, CARD = "vocabulary.txt", "README.md"
 _LARGEST = 1 << 26  # bytes of a manifest: a thousand times what the largest has
-_WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# What reading a file may raise that is not what was written.
+WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # All that a model learns, and the codes and hashes of its profile.
 _DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "|u1", "U32": "<u4"}
 _BOXES: dict[str, Any] = {"set": set, "frozenset": frozenset, "tuple": tuple}
@@ -123,7 +124,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
         raise
     except OSError as error:
         raise FolderError(f"Cannot read '{path}': {error.strerror or error}.") from error
-    except _WRONG as e:
+    except WRONG as e:
         reason = " ".join(f"{type(e).__name__} {e}".split())[:300].rstrip(".")
         raise FolderError(f"'{path}' is damaged: {reason}. Train or copy it again.") from e
 
@@ -220,7 +221,7 @@ def _read_manifest(content: bytes, shown: str | Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(content)
         version, files = manifest["format"], manifest["files"]
         is_good = isinstance(version, int) and {WEIGHTS} <= files.keys() <= {WEIGHTS, VOCABULARY}
-    except _WRONG:
+    except WRONG:
         is_good = False
     if not is_good:
         raise FolderError(f"'{shown}' is damaged: its {MANIFEST} cannot be read.")

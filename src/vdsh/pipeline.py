@@ -141,7 +141,7 @@ class TextHasher(Estimator):
         with bar as report:
             vectorizer.fit(texts)
             counts = vectorizer.transform(texts)
-            warn_of_empty(_count_empty(counts), counts.shape[0])
+            warn_of_empty(int((np.diff(counts.indptr) == 0).sum()), counts.shape[0])
             held_out = _held_out(vectorizer, validation)
             hasher.fit(counts, labels, validation=held_out, vectors=vectors, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
@@ -151,7 +151,7 @@ class TextHasher(Estimator):
             "validation_documents": 0 if held_out is None else held_out[0].shape[0],
             "terms": counts.shape[1],
             "words_per_document": float(counts.sum() / counts.shape[0]),
-            "created": _now(),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
         } | sampled
         if vectors is not None:
             facts["vectors"] = {"source": vectors_source, "dimensions": len(vectors[0])}
@@ -268,14 +268,6 @@ def _draw(most: int | None, texts: Sequence[str], labels: Any, vectors: Any) -> 
     if len(rows) == len(texts):
         return texts, labels, vectors
     return tuple(take(part, sorted(rows)) for part in (texts, labels, vectors))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _count_empty(counts: csr_array) -> int:
-    return int((np.diff(counts.indptr) == 0).sum())
 
 
 def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any] | None:

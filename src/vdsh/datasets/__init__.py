@@ -13,11 +13,7 @@ __all__ = ["DATASETS", "Dataset", "Source", "Split", "find", "load", "random_spl
 
 
 def load(
-    name: str,
-    *,
-    root: str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    quiet: bool = False,
+    name: str, *, root: str | os.PathLike[str] | None = None, seed: int = 0, quiet: bool = False
 ) -> Dataset:
     """Load a corpus in three parts: training, validation and test documents.
 

@@ -14,7 +14,6 @@ from vdsh.errors import InputError
 _PUBLISHED, _N_TERMS = 804_414, 47_236
 _FIGSHARE = "https://ndownloader.figshare.com/files/"
 
-
 # Addresses and checksums are those of scikit-learn 1.9 (datasets/_rcv1.py).
 _PARTS = {
     "train": (5976057, "5468f656d0ba7a83afc7ad44841cf9a53048a5c083eedc005dcdb5cc768924ae"),

@@ -119,7 +119,6 @@ def _gauge(terms: Floats, highest: float) -> float:
     sizes, edges = np.histogram(terms, np.arange(terms.min(), terms.max() + 2e-3, 1e-3))
     peak = edges[sizes.argmax()] + 5e-4
     peak = np.median(terms[np.abs(terms - peak) < 1e-3])
-
     return float(places[np.abs(places - peak).argmin()] - peak)
 
 

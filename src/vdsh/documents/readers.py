@@ -1,4 +1,4 @@
-"""A file to its text and title; another format is one more function in `_READERS`."""
+"""A file to its text and title; another format is one more function in `_BINARY`."""
 
 import gzip
 import io
@@ -8,8 +8,9 @@ import re
 import stat
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vdsh.documents.docx import read_docx
 from vdsh.documents.markup import text_of, title_of_html, title_of_text
@@ -18,6 +19,8 @@ from vdsh.errors import InputError, missing_package
 
 NOT_TEXT = "is not text"
 TOO_LARGE = "has more than"
+_HTML = (".html", ".htm", ".xhtml")
+_WITH_HEADINGS = (".md", ".markdown", ".mdx", ".rst", ".ipynb")
 _HYPHEN = re.compile(r"(?<=[a-z])-\n(?=[a-z])")  # of a word that ends on the next line
 _PACKED = 4  # a file with pictures may be so many times larger than its text
 
@@ -45,11 +48,11 @@ def read_file(
     name = os.fspath(path)
     ending = Path(name.lower().removesuffix(".gz")).suffix
     if read := _BINARY.get(ending):
-        return _checked(read, _bytes_of(name, limit * _PACKED), limit)
+        return _checked(ending, partial(read, _bytes_of(name, limit * _PACKED), limit), limit)
     text = decode_whole(_bytes_of(name, limit, encoding), encoding)
     if text is None:
         raise UnreadableError(NOT_TEXT)
-    return _checked(_TEXTS.get(ending, _plain), text, limit)
+    return _checked(ending, partial(_of_text, ending, text), limit)
 
 
 def _bytes_of(name: str, limit: int, encoding: str | None = None) -> bytes:
@@ -71,15 +74,14 @@ def _bytes_of(name: str, limit: int, encoding: str | None = None) -> bytes:
     return data
 
 
-def _checked(read: Callable[[Any, int], Contents], data: bytes | str, limit: int) -> Contents:
+def _checked(ending: str, read: Callable[[], Contents], limit: int) -> Contents:
     """Read contents; a parser may raise anything for a broken file."""
     try:
-        text, title = read(data, limit)
+        text, title = read()
     except UnreadableError:
         raise
     except Exception as error:
-        what = read.__name__.strip("_").upper()
-        raise UnreadableError(f"is not {what}, or is damaged") from error
+        raise UnreadableError(f"is not {ending[1:].upper()}, or is damaged") from error
     if len(text) > limit:
         raise UnreadableError(f"{TOO_LARGE} {limit:,} characters of text")
     return Contents(_encodable(text), " ".join(_encodable(title).split())[:200])
@@ -90,21 +92,12 @@ def _encodable(text: str) -> str:
     return text.encode(errors="replace").decode() if not text.isascii() else text
 
 
-def _plain(text: str, limit: int) -> Contents:
-    return Contents(text, "")
-
-
-def _markdown(text: str, limit: int) -> Contents:
-    return Contents(text, title_of_text(text))
-
-
-def _html(page: str, limit: int) -> Contents:
-    return Contents(text_of(page), title_of_html(page))
-
-
-def _ipynb(text: str, limit: int) -> Contents:
-    cells = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
-    return _markdown("\n\n".join(cells), limit)
+def _of_text(ending: str, text: str) -> Contents:
+    if ending in _HTML:
+        return Contents(text_of(text), title_of_html(text))
+    if ending == ".ipynb":
+        text = "\n\n".join(["".join(cell["source"]) for cell in json.loads(text)["cells"]])
+    return Contents(text, title_of_text(text) if ending in _WITH_HEADINGS else "")
 
 
 def _docx(data: bytes, limit: int) -> Contents:
@@ -140,9 +133,4 @@ def _pdf(data: bytes, limit: int) -> Contents:
     return Contents(text, title)
 
 
-_TEXTS: dict[str, Callable[[str, int], Contents]] = {
-    **dict.fromkeys((".html", ".htm", ".xhtml"), _html),
-    **dict.fromkeys((".md", ".markdown", ".mdx", ".rst"), _markdown),
-    ".ipynb": _ipynb,
-}
 _BINARY: dict[str, Callable[[bytes, int], Contents]] = {".pdf": _pdf, ".docx": _docx}

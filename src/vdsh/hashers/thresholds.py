@@ -17,11 +17,7 @@ _LEAST_QUERIES, _MOST_SWEEPS = 20, 5
 
 
 def calibrate(
-    scores: Scores,
-    method: str,
-    search: ValidationSearch | None,
-    *,
-    plain: str = "median",
+    scores: Scores, method: str, search: ValidationSearch | None, *, plain: str = "median"
 ) -> tuple[Scores, dict[str, float]]:
     """Learn thresholds, and measure precision at 100 `before` and `after`.
 

@@ -204,11 +204,6 @@ class Model:
         return bool(self.embedder) or not (self.takes_vectors or self.second)
 
     @property
-    def needs_vectors(self) -> bool:
-        """Whether documents have vectors: given, or made by an embedding model."""
-        return (self.takes_vectors or self.second is not None) and self.n_bits > 0
-
-    @property
     def has_posterior(self) -> bool:
         """Whether it has a posterior Q(s | d), which says how sure it is of a bit."""
         return isinstance(self.encoder, Probabilistic)

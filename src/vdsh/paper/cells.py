@@ -79,17 +79,14 @@ def fit(
         settings = settings | {"device": device}
     hasher = kind(cell.n_bits, random_state=cell.seed, **settings)
     started = time.monotonic()
-    train, validation = (_seen(part, cell) for part in (data.train, data.validation))
+    learned = data.train, data.validation
+    train, validation = (show_some(part, cell.labelled, cell.seed) for part in learned)
     hasher.fit(*train, validation=validation, progress=progress)
     if getattr(hasher, "interrupted_", False):  # stopped by hand: half-trained is not a result
         raise KeyboardInterrupt
     seconds = time.monotonic() - started
     scores = {name: hasher.scores(getattr(data, name).counts) for name in Counted._fields[:3]}
     return Trial(hasher, settings, seconds, scores)
-
-
-def _seen(part: Part, cell: Cell) -> Part:
-    return show_some(part, cell.labelled, cell.seed)
 
 
 def evaluate(trial: Trial, data: Counted, part: str, threshold: str) -> Evaluation:
@@ -104,16 +101,12 @@ def evaluate(trial: Trial, data: Counted, part: str, threshold: str) -> Evaluati
 
 
 def run(
-    cell: Cell,
-    *,
-    root: str | None = None,
-    device: str = "auto",
-    progress: Progress | None = None,
+    cell: Cell, *, root: str | None = None, device: str = "auto", progress: Progress | None = None
 ) -> dict[str, Any]:
     """Train every candidate, keep the best on validation, and measure it on the test documents."""
     data = count(cell.dataset, cell.seed, root)
     # What the rules for open settings look at: training documents, and those with labels.
-    shown = [label is not None for label in _seen(data.train, cell).labels]
+    shown = [label is not None for label in show_some(data.train, cell.labelled, cell.seed).labels]
     learned_from = {"documents": len(shown), "labelled": sum(shown)}
     tried: list[dict[str, Any]] = []
     best: tuple[Trial, str] | None = None

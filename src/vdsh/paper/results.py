@@ -99,8 +99,11 @@ class Results:
 
     def of_seeds(self, cell: Cell) -> list[dict[str, Any]]:
         """Read what was recorded of a cell, seed by seed."""
-        found = [self._get(cell._replace(seed=seed)) for seed in self.seeds]
-        return [result for result in found if result is not None]
+        wanted = [cell._replace(seed=seed) for seed in self.seeds]
+        for one in wanted:
+            if one not in self.asked:
+                self.asked[one] = cells.read(self.folder, one) if self.folder else None
+        return [result for one in wanted if (result := self.asked[one]) is not None]
 
     def _outcome(
         self, cell: Cell, measure: str, per_query: str, threshold: str = ""
@@ -112,11 +115,6 @@ class Results:
             key = per_query.format(k=result["k"], threshold=name)
             values.append(result["per_query_permille"][key])
         return Outcome(float(np.mean(means)), np.concatenate(values) / 1000) if means else None
-
-    def _get(self, cell: Cell) -> dict[str, Any] | None:
-        if cell not in self.asked:
-            self.asked[cell] = cells.read(self.folder, cell) if self.folder else None
-        return self.asked[cell]
 
 
 def is_better(first: Outcome, second: Outcome) -> bool:

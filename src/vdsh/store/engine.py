@@ -9,13 +9,12 @@ from typing import Any, Protocol
 from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.hits import Found, ParsedQuery, pages
+from vdsh.store.hits import Found, ParsedQuery, choose_from, pages
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, reorder
 from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
-from vdsh.text.languages import NONE, Language, language
-from vdsh.words import WordQuery
+from vdsh.text.languages import NONE, Language, find_language, language
 
 
 class ModelChangedError(EngineError):
@@ -88,6 +87,7 @@ class Engine(ABC):
 
     shown: str  # the path, or the URL without a password
     read_only: bool = False
+    _language: Language | None = None  # of the words, once it is known
     own_tool: str = ""  # which tool of the engine's own makes copies of it and gives back space
     # Holds a lock of a name, as a context: True where no other has it.
     hold: Callable[[str], AbstractContextManager[bool]] | None = None
@@ -135,18 +135,18 @@ class Engine(ABC):
         """Count documents."""
 
     @abstractmethod
-    def nearest(
-        self,
-        query: ParsedQuery,
-        n: int,
-        where: Tree | None,
-        choose: ByExpectedDistance | None = None,
-    ) -> list[Found]:
-        """Return the n nearest documents, ties by id; or those that `choose` chooses of them.
+    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
+        """Return the n nearest documents, ties by id.
 
-        Engines that can fetch only the documents that were chosen. This and all that has to do with
-        a query's code raises `ModelChangedError` where the store has codes of another model.
+        This and all that has to do with a query's code raises `ModelChangedError` where the store
+        has codes of another model.
         """
+
+    def expected(
+        self, ranking: ByExpectedDistance, query: ParsedQuery, n: int, where: Tree | None
+    ) -> list[Found]:
+        """Return those that a ranking chooses of the n nearest documents, in its order."""
+        return choose_from(self.nearest(query, n, where), ranking)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -160,21 +160,25 @@ class Engine(ABC):
 
     def language(self) -> Language:
         """Return the language of the words, which the first documents settle."""
-        return language(self.meta().get("language", NONE))
+        if self._language is None and (name := self.meta().get("language")):
+            self._language = language(name)
+        return self._language or language(NONE)
+
+    def settled_language(self, texts: Sequence[str], note: Callable[[str], object]) -> Language:
+        """Return the language of the words; that of the first texts is noted down."""
+        self.language()
+        if self._language is None:
+            note(find_language(texts))
+        return self.language()
 
     @abstractmethod
     def within(
-        self,
-        query: ParsedQuery,
-        radius: int,
-        where: Tree | None,
-        limit: int | None = None,
-        words: WordQuery | None = None,
+        self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id, and count them.
 
-        With a limit only so many are fetched, where the engine can count the others. `words`: only
-        documents that have its phrases, and nothing it excludes.
+        Only those that have the phrases of the query's text, and nothing it excludes. With a limit
+        only so many are fetched, where the engine can count the others.
         """
 
     @abstractmethod

@@ -15,6 +15,7 @@ from vdsh.codes import MAX_BITS
 from vdsh.errors import FolderError, InputError, OutputExistsError
 from vdsh.files import new_folder
 from vdsh.model import Model, WordsOnly
+from vdsh.persistence import WRONG
 from vdsh.search.id_kinds import show
 from vdsh.search.index import check_device
 from vdsh.store.addresses import read_address
@@ -37,15 +38,6 @@ META = {
     "language": "[a-z]{0,30}",
 }
 MOST_ABOUT = 10_000  # bytes
-_BROKEN = (
-    ArithmeticError,
-    EOFError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    tarfile.TarError,
-)
 
 
 def open_store(
@@ -197,7 +189,7 @@ def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) ->
     with new_folder(Path(path)) as draft:
         try:
             _unpack(Path(file), draft)
-        except _BROKEN as error:
+        except (*WRONG, EOFError, tarfile.TarError) as error:
             raise FolderError(
                 f"'{file}' is not a whole backup of vdsh ({error}). Nothing was restored."
             ) from error

@@ -32,6 +32,12 @@ def read_words(text: str, rank: str) -> WordQuery:
     return read_query(text) if rank == "relevance" else plain_query(text)
 
 
+def signs_of(query: ParsedQuery) -> WordQuery | None:
+    """Return the words of a query, where it has phrases or words to leave out."""
+    words = query.words
+    return words if words is not None and (words.phrases or words.without) else None
+
+
 def encode_words(
     model: Model, words: Sequence[WordQuery], vectors: Sequence[Any] = ()
 ) -> list[ParsedQuery]:

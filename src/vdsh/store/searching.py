@@ -153,7 +153,7 @@ def search(
         return Hits(map(to_hit, engine.nearest(query, k, tree)), query.unknown)
     ranking = ByExpectedDistance(query.chances, k)
     n = ranking.n_candidates * (4 if query.half else 1)  # half of a code finds less surely
-    found = engine.nearest(query, n, tree, ranking)
+    found = engine.expected(ranking, query, n, tree)
     hits = (to_hit(one, ranking.expected[one.document.id]) for one in found)
     return Hits(hits, query.unknown)
 
@@ -187,9 +187,7 @@ def within(
     radius, tree = check_count("radius", radius, 0), to_tree(engine, where)
     if query.empty:
         return Within(_nothing(engine, query, tree), 0)
-    words = query.words
-    signs = words if words is not None and (words.phrases or words.without) else None
-    found, total = engine.within(query, radius, tree, limit, signs)
+    found, total = engine.within(query, radius, tree, limit)
     return Within(Hits(map(to_hit, found), query.unknown), total)
 
 

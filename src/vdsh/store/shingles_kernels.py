@@ -44,10 +44,7 @@ def count_shared(one: Shingles, other: Shingles) -> int:
 
 @kernel()
 def fill_sketches(
-    hashes: NDArray[np.uint64],
-    ends: NDArray[np.int64],
-    orders: NDArray[np.uint32],
-    n_together: int,
+    hashes: NDArray[np.uint64], ends: NDArray[np.int64], orders: NDArray[np.uint32], n_together: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """Keep the least of each order. In 32 bits: a CPU multiplies four of them or more at once."""
     size = orders.shape[1]

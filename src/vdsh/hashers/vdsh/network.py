@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from vdsh.hashers.vdsh.batches import Batch
 from vdsh.hashers.vdsh.epochs import Documents
+from vdsh.hashers.vdsh.estimators import VDSH
 
 
 class Posterior(NamedTuple):
@@ -32,27 +33,17 @@ class Network(nn.Module):
 
     Words are decoded from s by one linear layer, as in the paper, or by a hidden layer of
     `decoder_size` nodes from tanh(s), as labels are then too: the decoders see little more than
-    signs, which is what the code keeps. `bounded`: log sigma^2 goes through a sigmoid (the authors'
-    code), or is free (the paper). The generator is a CPU's, so that every device starts alike.
+    signs, which is what the code keeps. Log sigma^2 goes through a sigmoid (the authors' code), or
+    is free (the paper). The generator is a CPU's, so that every device starts alike.
     """
 
     def __init__(
-        self,
-        n_terms: int,
-        hidden_size: int,
-        n_bits: int,
-        *,
-        n_labels: int,
-        n_places: int = 0,
-        private: bool,
-        decoder_size: int,
-        bounded: bool,
-        dropout: float,
-        generator: torch.Generator,
+        self, hasher: VDSH, n_terms: int, n_labels: int, n_places: int, generator: torch.Generator
     ) -> None:
         super().__init__()
-        self.bounded, self.keep, self.private = bounded, 1 - dropout, private
-        self.deep = decoder_size > 0
+        n_bits, hidden_size, decoder_size = hasher.n_bits, hasher.hidden_size_, hasher.decoder_size
+        self.bounded, self.keep = hasher.log_variance == "bounded", 1 - float(hasher.dropout_)
+        self.private, self.deep = hasher.private, decoder_size > 0
 
         def weights(rows: int, columns: int) -> nn.Parameter:
             return nn.Parameter(
@@ -66,7 +57,7 @@ class Network(nn.Module):
         self.W2, self.b2 = weights(hidden_size, hidden_size), bias(hidden_size)
         self.W3, self.b3 = weights(hidden_size, n_bits), bias(n_bits)  # mu
         self.W4, self.b4 = weights(hidden_size, n_bits), bias(n_bits)  # log sigma
-        if private:
+        if self.private:
             self.W5, self.b5 = weights(hidden_size, n_bits), bias(n_bits)  # mu of v
             self.W6, self.b6 = weights(hidden_size, n_bits), bias(n_bits)  # log sigma of v
         if self.deep:

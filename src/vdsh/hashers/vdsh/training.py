@@ -53,9 +53,8 @@ def train(
         network = network.to(device)
         if hasher.start == "linear":
             _start(hasher, network, train, others, seed)
-        optimizer = Adam(network.parameters(), hasher.learning_rate_)
         n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
-        step = _Step(hasher, network, optimizer, generator, n_updates)
+        step = _Step(hasher, network, generator, n_updates)
         epochs = graphed_epochs if device.type == "cuda" else plain_epochs
         run = epochs(step, documents, hasher.batch_size_)
         n_epochs = hasher.epochs_
@@ -146,18 +145,10 @@ def _related(hasher: VDSH, train: Examples, progress: Progress | None) -> Relate
 
 def _network(hasher: VDSH, train: Examples, others: Related | None, seed: int) -> Network:
     """Draw the first weights."""
-    return Network(
-        train.counts.shape[1],
-        hasher.hidden_size_,
-        hasher.n_bits,
-        n_labels=len(train.labels.names) if train.labels and hasher.supervised else 0,
-        n_places=0 if others is None else others.places.shape[1],
-        private=hasher.private,
-        decoder_size=hasher.decoder_size,
-        bounded=hasher.log_variance == "bounded",
-        dropout=hasher.dropout_,
-        generator=torch.Generator().manual_seed(seed),
-    )
+    n_labels = len(train.labels.names) if train.labels and hasher.supervised else 0
+    n_places = 0 if others is None else others.places.shape[1]
+    generator = torch.Generator().manual_seed(seed)
+    return Network(hasher, train.counts.shape[1], n_labels, n_places, generator)
 
 
 def _start(
@@ -176,14 +167,10 @@ class _Step:
     """One update of the weights; keeps count of updates, loss and divergence on the device."""
 
     def __init__(
-        self,
-        hasher: VDSH,
-        network: Network,
-        optimizer: Adam,
-        generator: torch.Generator,
-        n_updates: int,
+        self, hasher: VDSH, network: Network, generator: torch.Generator, n_updates: int
     ) -> None:
-        self.hasher, self.network, self.optimizer = hasher, network, optimizer
+        self.hasher, self.network = hasher, network
+        self.optimizer = Adam(network.parameters(), hasher.learning_rate_)
         self.generator, self.n_updates = generator, n_updates
         self.bound = L3 if hasher.private else L2 if hasher.supervised else L1
         device = network.W1.device

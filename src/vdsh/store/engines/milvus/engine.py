@@ -17,16 +17,15 @@ from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
 from vdsh.store.engine import NEAREST, Engine, ModelChangedError, Progress, check_model, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, KeyValues, Pairs
-from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
+from vdsh.store.engines.milvus.models import COLLECTION, LANGUAGE, Models, State, read_state
 from vdsh.store.engines.milvus.session import MissingCollectionError, Session
 from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_document, to_entries
 from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
-from vdsh.store.hits import Found, ParsedQuery, choose_from
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, keep_fitting, reorder, words_text
+from vdsh.store.hits import Found, ParsedQuery
+from vdsh.store.queries import signs_of
+from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
-from vdsh.text.languages import Language, find_language, language
-from vdsh.words import WordQuery
 
 MANY_DOCUMENTS = 1000  # fetched at a time
 TRIES = 5  # to read a document that others replace
@@ -99,7 +98,10 @@ class Milvus(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
         texts = [words_text(document) for document in rows.documents]
-        entries, pieces, marks = to_entries(rows, texts, self._settle_language(texts))
+        spoken = self.settled_language(
+            texts, lambda name: self._values.write("meta/", {LANGUAGE: name})
+        )
+        entries, pieces, marks = to_entries(rows, texts, spoken)
         self._values.add_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
         self._values.add_names("label/", labels)
@@ -114,14 +116,6 @@ class Milvus(Engine):
 
         self.models.write(rows.fingerprint, rows.n_bytes, upsert)
         self._values.remove(replaced)
-
-    def _settle_language(self, texts: Sequence[str]) -> Language:
-        """Return the language of the words; of the first texts, where there are no others."""
-        if "language" not in self._facts and "language" not in self.meta():
-            name = find_language(texts)
-            self._values.write("meta/", {"language": name})
-            self._facts = {**self._facts, "language": name}
-        return language(self._facts["language"])
 
     def remove(self, ids: Sequence[str]) -> int:
         keys = [to_key(id) for id in ids]
@@ -152,13 +146,7 @@ class Milvus(Engine):
             for stored in self._stored(page).values()
         )
 
-    def nearest(
-        self,
-        query: ParsedQuery,
-        n: int,
-        where: Tree | None,
-        choose: ByExpectedDistance | None = None,
-    ) -> list[Found]:
+    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
         check_model(self._facts, query.fingerprint)
         expression = self._expression(where)
         n_tried = n if expression.exact else 4 * n + 64
@@ -166,7 +154,7 @@ class Milvus(Engine):
             pairs = self._documents.nearest(query.code, n_tried, expression.text)
             found = self._found(pairs, where)
             if len(found) >= n or len(pairs) < n_tried:
-                return choose_from(found[:n], choose)
+                return found[:n]
             n_tried *= 8
 
     def relevant(
@@ -197,17 +185,13 @@ class Milvus(Engine):
             found |= {one.document.id: one for one in self._found(new, where)}
 
     def within(
-        self,
-        query: ParsedQuery,
-        radius: int,
-        where: Tree | None,
-        limit: int | None = None,
-        words: WordQuery | None = None,
+        self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius; where Milvus can filter, others are but counted."""
         check_model(self._facts, query.fingerprint)
         expression = self._expression(where)
         pairs = self._documents.within(query.code, radius, expression.text)
+        words = signs_of(query)
         if expression.exact and words is None:
             return self._found(pairs[:limit], where), len(pairs)
         found = self._found(pairs, where)

@@ -23,12 +23,12 @@ from vdsh.store.engines.postgres.relevant import SETTINGS, Relevant
 from vdsh.store.engines.postgres.rows import to_bits, to_code, to_found, to_json
 from vdsh.store.engines.postgres.session import NotAllowedError, Session, StoreCursor
 from vdsh.store.engines.postgres.tables import escape, unescape
-from vdsh.store.hits import Found, ParsedQuery, choose_from
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, keep_fitting, words_text
+from vdsh.store.hits import Found, ParsedQuery
+from vdsh.store.queries import signs_of
+from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
-from vdsh.text.languages import NONE, Language, find_language, language
-from vdsh.words import WordQuery
+from vdsh.text.languages import NONE, language
 
 LEAST_VERSION = 14_00_00  # bit_count came with it
 SEARCH = "exact, bit_count"
@@ -51,7 +51,6 @@ class Postgres(Engine):
         self.models = Models(self._session, self.shown)
         self.filters = FilterIndexes(self._session)
         self._counted: dict[str, dict[str, int]] = {}
-        self._language: Language | None = None  # of the words, once it is known
         try:
             self._version = self._look_at_server()
         except BaseException:
@@ -82,7 +81,8 @@ class Postgres(Engine):
 
     def write(self, rows: Rows) -> None:
         texts = [words_text(document) for document in rows.documents]
-        documents, passages, words = to_json(rows, texts, self._settle_language(texts))
+        spoken = self.settled_language(texts, partial(self._session.ask, sql.NOTE_LANGUAGE))
+        documents, passages, words = to_json(rows, texts, spoken)
         ids = sorted(escape(document.id) for document in rows.documents)
         names = sorted(escape(name) for name in rows.fields)
         made_by = rows.fingerprint, rows.n_bytes
@@ -100,14 +100,6 @@ class Postgres(Engine):
             self._session.ask(sql.NOTE_WORDS, words)
         self._session.run(work)
 
-    def _settle_language(self, texts: Sequence[str]) -> Language:
-        """Return the language of the words; of the first texts, where there are no others."""
-        if self._language is None:
-            note = "INSERT INTO {meta} VALUES ('language', %s) ON CONFLICT DO NOTHING"
-            self._session.ask(note, find_language(texts))
-            self._language = self.language()
-        return self._language
-
     def remove(self, ids: Sequence[str]) -> int:
         return int(self._ask(sql.DELETE, [escape(id) for id in ids])[0][0])
 
@@ -120,16 +112,9 @@ class Postgres(Engine):
         rows = self._ask(f"SELECT count(*) FROM {{documents}} WHERE {text}", *parameters)
         return int(rows[0][0])
 
-    def nearest(
-        self,
-        query: ParsedQuery,
-        n: int,
-        where: Tree | None,
-        choose: ByExpectedDistance | None = None,
-    ) -> list[Found]:
+    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
         search = partial(self._nearest, code=query.code, n=n, where=where)
-        found = self._run(search, query.fingerprint)
-        return choose_from(found, choose)
+        return self._run(search, query.fingerprint)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -153,14 +138,10 @@ class Postgres(Engine):
         return found
 
     def within(
-        self,
-        query: ParsedQuery,
-        radius: int,
-        where: Tree | None,
-        limit: int | None = None,
-        words: WordQuery | None = None,
+        self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
-        most = None if words is not None else limit  # LIMIT NULL is none
+        words = signs_of(query)
+        most = limit if words is None else None  # LIMIT NULL is none
         asked = sql.WITHIN, query.code, where, radius, most
         rows = self._run(lambda cursor: self._search(cursor, *asked), query.fingerprint)
         found = [to_found(row) for *row, _ in rows]

@@ -79,6 +79,7 @@ WITH changed AS (CHANGE), earlier AS (
 UPSERT = _NOTED.replace("CHANGE", _UPSERT)  # of a batch as a JSON array of objects
 DELETE = _NOTED.replace("CHANGE", _DELETE)  # of documents by their ids
 NOTE_FIELDS = "INSERT INTO {fields} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
+NOTE_LANGUAGE = "INSERT INTO {meta} VALUES ('language', %s) ON CONFLICT DO NOTHING"
 NOTE_WORDS = "INSERT INTO {vocabulary} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
 # Parameters: the code, those of the condition, and what the query has besides.
 NEAREST = """

@@ -22,11 +22,11 @@ from vdsh.store.engines.sqlite.models import Models
 from vdsh.store.engines.sqlite.relevant import by_expected_distance, find_best, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found
 from vdsh.store.hits import Found, ParsedQuery
+from vdsh.store.queries import signs_of
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
 from vdsh.store.rows import COLUMNS, Rows, read_labels, searched_text
 from vdsh.store.where import Tree
-from vdsh.text.languages import Language
-from vdsh.words import DamagedWordsError, Segment, WordQuery
+from vdsh.words import DamagedWordsError, Segment
 
 ALL_WORDS = "all words (BM25)"
 DAMAGED_WORDS = f"damaged: the next search makes them anew, or re-orders the {NEAREST:,} nearest"
@@ -52,7 +52,6 @@ class Sqlite(Engine):
         self._cache: IndexCache | None = None
         self._words: words.Words | None = None  # stay when codes change
         self._known_fields: set[str] = set()
-        self._language: Language | None = None  # of the words, once it is known
         self._codes = ""  # which codes the cache is of: `switch` gives the store others
         self._database = self.values = Database(folder, shown, wait=wait)
         self.read_only = self._database.read_only
@@ -116,23 +115,25 @@ class Sqlite(Engine):
         with self._database.reading() as connection:
             return Snapshot(connection, where).count()
 
-    def nearest(
-        self,
-        query: ParsedQuery,
-        n: int,
-        where: Tree | None,
-        choose: ByExpectedDistance | None = None,
-    ) -> list[Found]:
+    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
         cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, query.fingerprint) as index:
-                if choose is not None:
-                    return by_expected_distance(snapshot, index, query.code, n, choose)
                 pairs = snapshot.nearest(index, query.code, n)
             if pairs is None:
                 pairs = snapshot.nearest_of_all_passing(query.code, n)
             return snapshot.fetch(pairs)
+
+    def expected(
+        self, ranking: ByExpectedDistance, query: ParsedQuery, n: int, where: Tree | None
+    ) -> list[Found]:
+        """Choose before anything is fetched."""
+        cache = self._need_cache()
+        with self._database.reading() as connection:
+            snapshot = Snapshot(connection, where)
+            with cache.showing(connection, query.fingerprint) as index:
+                return by_expected_distance(snapshot, index, query.code, n, ranking)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -141,13 +142,11 @@ class Sqlite(Engine):
 
         A damaged index is made anew; where that cannot be, the nearest by code are put in order.
         """
-        with suppress(DamagedWordsError):
-            return self._relevant(ranking, where)
-        for _ in range(2):  # the first may only finish what was begun, and find it damaged
-            if not self._mend_words(progress):
-                break
+        for _ in range(3):  # the first may only finish what was begun, and find it damaged
             with suppress(DamagedWordsError):
                 return self._relevant(ranking, where)
+            if not self._mend_words(progress):
+                break
         return super().relevant(ranking, where)
 
     def _mend_words(self, progress: Progress | None) -> bool:
@@ -178,23 +177,15 @@ class Sqlite(Engine):
                 found.append(Found(document, code, bits, span))
             return found
 
-    def language(self) -> Language:
-        return self._language or super().language()
-
     def within(
-        self,
-        query: ParsedQuery,
-        radius: int,
-        where: Tree | None,
-        limit: int | None = None,
-        words: WordQuery | None = None,
+        self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
         cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot, index_of_words = Snapshot(connection, where), None
             with cache.showing(connection, query.fingerprint) as index:
                 pairs = snapshot.within(index, query.code, radius)
-            if words is not None:
+            if (words := signs_of(query)) is not None:
                 with suppress(DamagedWordsError):
                     index_of_words = cache.words.showing(connection)
                 pairs = fitting(snapshot, index_of_words, pairs, words)

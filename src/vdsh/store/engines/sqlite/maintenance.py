@@ -80,13 +80,10 @@ def _index_problems(connection: Connection, index: HammingIndex) -> Iterator[str
     marks = ", ".join("?" * len(some))
     rows = connection.execute(f"SELECT id, code FROM documents WHERE id IN ({marks})", some)
     same = sorted(index.ids.tolist()) == ids
-    if not same or not all(_finds(index, id, code) for id, code in rows):
+    near: Any = index.within  # an array of ids would take "a\0" for "a"
+    found = (id in near(np.frombuffer(code, np.uint8), 0).ids.tolist() for id, code in rows)
+    if not same or not all(found):
         yield "The index is of other documents. Delete index-*.vdsh in the store's folder."
-
-
-def _finds(index: HammingIndex, id: str, code: bytes) -> bool:
-    hits: Any = index.within(np.frombuffer(code, np.uint8), 0)
-    return id in hits.ids.tolist()  # an array takes "a\0" for "a"
 
 
 def holds_store(folder: Path) -> bool:
