@@ -61,9 +61,9 @@ def asking(**words):
 
 def matched(index, query):
     """Match with kernels and without them, which must be one."""
-    found = index.match(query)
+    found = index.score(index.look_up(query))
     with patch("vdsh.words.index.compiled", lambda seconds: False):
-        plainly = index.match(query)
+        plainly = index.score(index.look_up(query))
     assert plainly.numbers.tolist() == found.numbers.tolist()
     assert plainly.shares == pytest.approx(found.shares, abs=1e-12)
     assert plainly.missing == found.missing
@@ -388,7 +388,7 @@ def test_scores_are_numbers_whatever_a_piece_says():
     twice = changed(made, places=np.zeros_like(made.documents.places))
     for piece in (absent, twice, changed(made, counts=np.zeros_like(made.documents.counts))):
         index = WordIndex([Segment.from_bytes(piece.to_bytes(), 9)], ENGLISH)
-        assert np.isfinite(index.match(asking(moon=1, rocket=2)).shares).all()
+        assert np.isfinite(index.score(index.look_up(asking(moon=1, rocket=2))).shares).all()
 
 
 # -- queries ---------------------------------------------------------------------------------------

@@ -142,10 +142,6 @@ class WordIndex:
         self._initials: dict[str, Initial] = {}  # by letter, once it is asked for
         self._divided = [one for one in segments if len(one.passages.owners)]
 
-    def match(self, query: WordQuery) -> Matches:
-        """Score the documents that have words of a query."""
-        return self.score(self.look_up(query))
-
     def look_up(self, query: WordQuery) -> Asked:
         """Tell where the words of a query are, and which no document has."""
         terms = sorted(query.terms(self.language))

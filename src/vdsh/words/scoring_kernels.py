@@ -180,12 +180,7 @@ def _replace_lowest(heap: Shares, value: float) -> Any:
 
 @kernel()
 def shares_of(
-    segments: Numbers,
-    spans: Numbers,
-    weights: Shares,
-    least: float,
-    slope: float,
-    numbers: Numbers,
+    segments: Numbers, spans: Numbers, weights: Shares, least: float, slope: float, numbers: Numbers
 ) -> Shares:
     """Add up BM25 of terms for some documents."""
     shares = np.zeros(len(numbers))

@@ -20,14 +20,13 @@ from vdsh.store.engines.postgres.rows import COUNT, any_of, asking, quote, to_co
 from vdsh.store.engines.postgres.session import StoreCursor
 from vdsh.store.engines.postgres.tables import escape, unescape
 from vdsh.store.hits import Candidate, Found
-from vdsh.store.ranking import ByRelevance, Pool, words_text
+from vdsh.store.ranking import MOST_TIES, ByRelevance, Pool, words_text
 from vdsh.store.where import ALWAYS, Sql
 from vdsh.text.languages import Language, fold
 from vdsh.words import index as bm25
 from vdsh.words.phrases import fits
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
-MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
 MOST_BEGUN = 200  # words that an unfinished one may be, the shortest
 FIRST_COUNTED = 1000  # documents of each word of a long query, before it is known which matter

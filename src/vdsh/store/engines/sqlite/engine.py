@@ -188,7 +188,7 @@ class Sqlite(Engine):
             if (words := signs_of(query)) is not None:
                 with suppress(DamagedWordsError):
                     index_of_words = cache.words.showing(connection)
-                pairs = fitting(snapshot, index_of_words, pairs, words)
+                pairs = fitting(snapshot, index_of_words, pairs, words, self.language())
             return snapshot.fetch(pairs[:limit]), len(pairs)
 
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:

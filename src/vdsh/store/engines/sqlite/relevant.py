@@ -12,7 +12,6 @@ from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
 from vdsh.store.hits import Found
 from vdsh.store.ranking import (
     MOST_TIES,
-    VOTERS,
     ByExpectedDistance,
     ByRelevance,
     Choice,
@@ -66,7 +65,7 @@ def _find_candidates(
     for phrase in query.phrases:
         matches = matches.only(_among(matches.numbers, words.having(phrase, exactly=True)))
     found = _best_by_words(snapshot, matches, n, query, words.language)
-    wanted = ranking.wanted(_pool(snapshot, index, _voters(found, matches), matches))
+    wanted = ranking.wanted(_pool(snapshot, index, found, matches))
     if len(index) and not query.phrases:
         near = _nearest(snapshot, index, wanted, n, 4 * n if query.without else n)
         near = near[~_among(near, np.sort(found))]
@@ -76,15 +75,6 @@ def _find_candidates(
             near = _fitting(snapshot, near.tolist(), query, words.language)
         found = np.append(found, near)
     return found, _pool(snapshot, index, found, matches)
-
-
-def _voters(numbers: Numbers, matches: Matches) -> Numbers:
-    """Return the best of some rows, and all that match as well as the last of them."""
-    if len(numbers) <= VOTERS:
-        return numbers
-    shares = matches.of(numbers)
-    voters: Numbers = numbers[shares >= np.partition(shares, -VOTERS)[-VOTERS]]
-    return voters
 
 
 def _nearest(
@@ -115,13 +105,15 @@ def by_expected_distance(
     return [one._replace(distance=bits) for one, bits in pairs]
 
 
-def fitting(snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: WordQuery) -> Pairs:
+def fitting(
+    snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: WordQuery, language: Language
+) -> Pairs:
     """Leave out documents that lack a phrase, or have what the query excludes.
 
     Texts are read of documents that have the words, or of all that are near: of the fewer.
     Where there is no word index, all that are near are read.
     """
-    asks, language = bool(query.phrases), snapshot.language
+    asks = bool(query.phrases)
     named = [list(some) for some in query.phrases or query.without]
     if words is not None:
         having = words.having(sum(named, [])) if asks else _any_of(map(words.having, named))

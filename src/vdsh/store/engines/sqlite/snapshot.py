@@ -11,7 +11,6 @@ from vdsh.search import HammingIndex
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.sqlite.filters import Narrowing, Numbers
 from vdsh.store.engines.sqlite.where import to_sql
-from vdsh.store.engines.sqlite.words import language_of
 from vdsh.store.hits import Found
 from vdsh.store.rows import (
     COLUMNS,
@@ -22,7 +21,7 @@ from vdsh.store.rows import (
     to_document,
 )
 from vdsh.store.where import ALWAYS, Sql, Tree
-from vdsh.text.languages import Language, fold
+from vdsh.text.languages import fold
 
 PER_STATEMENT = 500  # ids looked up at a time
 LONGEST = 900_000  # characters of a condition; SQLite takes a million
@@ -123,11 +122,6 @@ class Snapshot:
         )
         rows = self._look_up("row, id, text, metadata", numbers, condition, by="row")
         return [(row, id, searched_text(id, text, read_metadata(m))) for row, id, text, m in rows]
-
-    @property
-    def language(self) -> Language:
-        """The language of the words."""
-        return language_of(self._connection)
 
     def rows_of(self, pairs: Pairs) -> list[int]:
         """Look up the rows of documents that were found."""
