@@ -4,7 +4,7 @@ import typer
 
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
-from vdsh.errors import needing
+from vdsh.errors import missing_package
 
 EXAMPLES = {
     "serve": "Example: vdsh serve news-store --workers 2",
@@ -66,10 +66,14 @@ def serve(
     settings = Settings(named, writable, tokens, limits, not quiet, tls, device)
 
     def started(address: str, n_documents: dict[str, int]) -> None:
-        for name, number in n_documents.items():
-            at = address if len(named) == 1 else f"{address}/v1/stores/{name}/"
-            shown = without_password(named[name])
-            typer.echo(f"Serving {number:,} documents of '{shown}' at {at}")
+        shown = {name: f"'{without_password(store)}'" for name, store in named.items()}
+        if len(named) == 1:
+            for name, number in n_documents.items():
+                typer.echo(f"Serving {number:,} documents of {shown[name]} at {address}")
+        else:
+            typer.echo(f"Serving {len(named)} stores at {address}")
+            for name, number in n_documents.items():
+                typer.echo(f"  /v1/stores/{name}/  {number:,} documents of {shown[name]}")
         typer.echo("The page is at /, the API at /docs. Ctrl-C stops.")
 
     run(settings, host, port, workers, started)
@@ -102,6 +106,9 @@ def check_packages(packages: tuple[str, ...] = PACKAGES, extra: str = "server") 
     from importlib.util import find_spec
 
     for package in packages:
-        with needing("The server", package.replace("_", "-"), extra):
-            if find_spec(package) is None:
-                raise ImportError(name=package)
+        try:
+            found = find_spec(package) is not None
+        except ImportError:
+            found = False
+        if not found:
+            raise missing_package("The server", package.replace("_", "-"), extra)
