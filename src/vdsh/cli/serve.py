@@ -4,7 +4,7 @@ import typer
 
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
-from vdsh.errors import missing_package
+from vdsh.errors import needing
 
 EXAMPLES = {
     "serve": "Example: vdsh serve news-store --workers 2",
@@ -106,9 +106,6 @@ def check_packages(packages: tuple[str, ...] = PACKAGES, extra: str = "server") 
     from importlib.util import find_spec
 
     for package in packages:
-        try:
-            found = find_spec(package) is not None
-        except ImportError:
-            found = False
-        if not found:
-            raise missing_package("The server", package.replace("_", "-"), extra)
+        with needing("The server", package.replace("_", "-"), extra):
+            if find_spec(package) is None:
+                raise ImportError(name=package)
