@@ -117,9 +117,8 @@ class Snapshot:
         folded = [list(map(fold, phrase)) for phrase in phrases]
         folded = [words for words in folded if "".join(words).isascii()]
         likes = [f"%{some}%" for words in folded for some in ("%".join(words), words[0], words[0])]
-        condition = Sql(
-            " AND ".join([f"({text})", *([MAY_HAVE] * len(folded))]), (*parameters, *likes)
-        )
+        conditions = [f"({text})", *([MAY_HAVE] * len(folded))]
+        condition = Sql(" AND ".join(conditions), (*parameters, *likes))
         rows = self._look_up("row, id, text, metadata", numbers, condition, by="row")
         return [(row, id, searched_text(id, text, read_metadata(m))) for row, id, text, m in rows]
 
