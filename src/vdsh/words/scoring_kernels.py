@@ -143,7 +143,7 @@ def _add_up(
 def find_all(segments: Numbers, wanted: Hashes) -> Numbers:
     """Tell where the entries of terms begin and end in each segment: see `WordIndex._find`.
 
-    `segments` has a row each: see `addresses`.
+    `segments` has a row each: see `WordIndex._addresses`.
     """
     spans = np.zeros((len(segments), 2, len(wanted)), np.int64)
     for s in range(len(segments)):
