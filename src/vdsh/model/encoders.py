@@ -78,7 +78,7 @@ class Regression(Linear, Probabilistic):
     def posterior(self, inputs: Sparse) -> Posterior:
         """Return mean and standard deviation of Q(s | d)."""
         mu = self.scores(inputs)
-        return Posterior(mu, np.broadcast_to(self.sigma, mu.shape))
+        return Posterior(mu, self.sigma[None].repeat(len(mu), axis=0))
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ class HammingIndex:
     def rows_of(self, numbers: Rows) -> Rows:
         """Give the rows of numbers, all of which must be in the index."""
         rows = self._numbers.find(numbers)
-        if np.any(rows < 0):
+        if rows.min(initial=0) < 0:
             raise FolderError("The index is of other documents. Delete index-*.vdsh beside them.")
         return rows
 
@@ -238,7 +238,7 @@ class HammingIndex:
         """Remove codes by their ids, all of which must be in the index."""
         given = check_ids(ids)
         rows = self._find(given)
-        if np.any(rows < 0):
+        if rows.min(initial=0) < 0:
             unknown = given[int(np.argmax(rows < 0))]
             raise InputError(f"There is no id {show(unknown)} in this index.")
         self._rows.remove(rows)

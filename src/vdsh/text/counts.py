@@ -36,7 +36,7 @@ class Counts(NamedTuple):
     @property
     def empty(self) -> NDArray[np.bool_]:
         """Which documents have no known word."""
-        found: NDArray[np.bool_] = np.diff(self.indptr) == 0
+        found: NDArray[np.bool_] = self.indptr[1:] == self.indptr[:-1]
         return found
 
     def row(self, i: int) -> "Counts":

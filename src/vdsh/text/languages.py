@@ -7,7 +7,7 @@ They also tell which language a text is in.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 from threading import Lock
@@ -22,6 +22,7 @@ _LOOKED_AT, _PREFIX = 500, 2000  # texts, and characters of each, that tell the 
 _EVIDENCE = 0.05  # share of stop words that a text has at least in its own language
 _KIN = 0.6  # of the stop words of its best language, where a text may be in another as well
 _MOST = 0.7  # share of the texts that one language is for
+_MOST_KNOWN = 50_000  # words whose stems are remembered
 _LATIN = 0.97  # share of plain Latin letters, above which texts of no language get English stems
 
 STOP_WORDS = {
@@ -92,22 +93,34 @@ class Language:
         self.name = name
         stop_words = STOP_WORDS.get(name, frozenset())
         self.stop_words = stop_words | {fold(word) for word in stop_words}
-        self._stemmer = None if name == NONE else Stemmer.Stemmer(name)
-        self._lock = Lock()  # a stemmer serves one thread at a time
+        self._known = _Stems(name)
 
-    def stems(self, words: Sequence[str]) -> list[str]:
+    def stems(self, words: Iterable[str]) -> list[str]:
         """Give the stem of each word, without accents.
 
         >>> language("english").stems(["optimizers", "Caf\u00e9".lower()])
         ['optim', 'cafe']
         """
-        if self._stemmer is None:
-            return _fold_all(words)
-        if self.name == "english":  # which has accents in foreign words alone
-            words = _fold_all(words)
-        with self._lock:
-            stems = self._stemmer.stemWords(list(words))
-        return _fold_all(stems)
+        if len(self._known) > _MOST_KNOWN:
+            self._known = _Stems(self.name)
+        return list(map(self._known.__getitem__, words))
+
+
+class _Stems(dict[str, str]):
+    """Stems by word, remembered: most words that a search meets were met before."""
+
+    def __init__(self, name: str) -> None:
+        self._folds = name == "english"  # which has accents in foreign words alone
+        self._stemmer = None if name == NONE else Stemmer.Stemmer(name)
+        self._lock = Lock()  # a stemmer serves one thread at a time
+
+    def __missing__(self, word: str) -> str:
+        form = fold(word) if self._folds else word
+        if self._stemmer is not None:
+            with self._lock:
+                form = self._stemmer.stemWord(form)
+        stem = self[word] = fold(form)
+        return stem
 
 
 def languages() -> list[str]:
@@ -134,10 +147,6 @@ def fold(word: str) -> str:
     letters = unicodedata.normalize("NFD", word.translate(_FOLDED))
     kept = "".join(letter for letter in letters if not "\u0300" <= letter <= "\u036f")
     return unicodedata.normalize("NFC", kept)
-
-
-def _fold_all(words: Sequence[str]) -> list[str]:
-    return list(words) if "".join(words).isascii() else [fold(word) for word in words]
 
 
 def find_language(texts: Iterable[str]) -> str:

@@ -39,8 +39,8 @@ def words_in(texts: Sequence[str], words: Collection[str], language: Language) -
         return [[] for _ in texts]
     if not compiled(_PLAIN * sum(map(len, texts))):
         listed = [dict.fromkeys(tokenize(text, shortest=1)) for text in texts]
-        forms = _forms({token for some in listed for token in some}, stems, language)
-        return [[token for token in some if token in forms] for some in listed]
+        with_stems = [zip(some, language.stems(some), strict=True) for some in listed]
+        return [[word for word, stem in some if stem in stems] for some in with_stems]
     found = find_tokens(texts, shortest=1)
     first = np.zeros(256, bool)  # a form begins as its stem does, or not with a letter of ASCII
     first[128:] = True
@@ -48,17 +48,12 @@ def words_in(texts: Sequence[str], words: Collection[str], language: Language) -
     at = np.flatnonzero(first[found.data[found.starts]])
     data, spans = found.data.tobytes(), (found.starts[at].tolist(), found.stops[at].tolist())
     tokens = [data[start:stop] for start, stop in zip(*spans, strict=True)]
+    words_of = {token: token.decode() for token in set(tokens)}
+    pairs = zip(words_of.items(), language.stems(words_of.values()), strict=True)
+    forms = {token: word for (token, word), stem in pairs if stem in stems}
     bounds = pairwise(np.searchsorted(at, found.documents).tolist())
-    found_in = [dict.fromkeys(tokens[i:j]) for i, j in bounds]
-    decoded = {token: token.decode() for token in set(tokens)}
-    forms = _forms(decoded.values(), stems, language)
-    return [[decoded[token] for token in some if decoded[token] in forms] for some in found_in]
-
-
-def _forms(tokens: Collection[str], stems: Collection[str], language: Language) -> set[str]:
-    """Tell which words have some stems."""
-    pairs = zip(tokens, language.stems(list(tokens)), strict=True)
-    return {token for token, stem in pairs if stem in stems}
+    listed_in = [dict.fromkeys(filter(forms.__contains__, tokens[i:j])) for i, j in bounds]
+    return [[forms[token] for token in some] for some in listed_in]
 
 
 def find_passage(text: str, words: Collection[str], length: int = LENGTH) -> Passage:

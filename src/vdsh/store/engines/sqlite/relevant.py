@@ -155,7 +155,9 @@ def _best_by_words(
             else _numbers(snapshot.rows("id", some))
         )
         found = np.append(found, fit)
-        start, size = start + size, 4 * size
+        start += size
+        likely = start * (n - len(found)) // max(1, len(found))  # at the rate of those so far
+        size = min(max(FIRST_TRIED, likely), 4 * size)
     if len(found) < n and len(order) < len(matches.numbers) and snapshot.is_filtered:
         passing = matches.only(_among(matches.numbers, np.sort(snapshot.all_rows())))
         if len(passing.numbers) < len(matches.numbers):

@@ -30,10 +30,8 @@ FEW = 2000  # documents that may pass a filter, when just those are looked at
 MOST_ENTRIES = 10_000  # of a test, to find them
 # Whether ASCII words may follow each other: all of them in the text, or the first one before it.
 # What is longer in bytes may have other letters.
-MAY_HAVE = (
-    "(text LIKE ? OR metadata LIKE ? OR id LIKE ? OR LENGTH(CAST(text AS BLOB)) > LENGTH(text) OR "
-    "LENGTH(CAST(metadata || id AS BLOB)) > LENGTH(metadata || id))"
-)
+_WIDE = [f"LENGTH(CAST({one} AS BLOB)) > LENGTH({one})" for one in ("text", "metadata", "id")]
+MAY_HAVE = f"({' OR '.join(['text LIKE ? OR metadata LIKE ? OR id LIKE ?', *_WIDE])})"
 ONE_BY_ONE = 5  # times as long as in a row takes what is looked up
 
 Pairs = list[tuple[str, int]]  # id, distance
