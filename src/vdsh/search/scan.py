@@ -27,7 +27,7 @@ from vdsh.search.parts import (
 BLOCK = 4096  # strips at a time, so that what is counted stays in the cache
 QUERY_BLOCK = 64  # queries compared with codes while these are in cache
 CANDIDATES_AT_ONCE = 1 << 20  # bounds memory when k is large
-WORTH_A_THREAD = 1 << 18  # comparisons below which a second thread costs more than it gains
+WORTH_A_THREAD = 1 << 19  # comparisons below which a second thread costs more than it gains
 
 Task = tuple[slice, tuple[Part, Part]]  # some queries, and parts to compare them with
 

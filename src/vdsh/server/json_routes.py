@@ -5,7 +5,7 @@ import gc
 import json
 import logging
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from reprlib import repr as short
 from typing import Any
@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
 from vdsh.server.bodies import Limits
@@ -58,27 +59,27 @@ class Json(Response):
 class JsonRoute(APIRoute):
     """A route whose bodies are read by orjson and checked up to the first error.
 
-    Large bodies are read in a thread, one at a time: others are answered meanwhile, and the memory
-    that one of them takes is given back before the next.
+    FastAPI describes the call and finds the route. It does not make the call: its way takes half
+    as long as a search. Large bodies are read in a thread, one at a time: others are answered
+    meanwhile, and the memory that one of them takes is given back before the next.
     """
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Wrap FastAPI's handler."""
-        handle = super().get_route_handler()
-        model: Any = self.body_field and self.body_field.field_info.annotation
-
-        async def answer(request: Request) -> Response:
-            if model is not None:
-                given = (await request.body(), model, request.app.state.service.limits)
-                if len(given[0]) < LARGE:
-                    checked = read_body(*given)
-                else:
-                    loop = asyncio.get_running_loop()
-                    checked = await loop.run_in_executor(_reader, _read_large, *given)
-                request._json = checked  # FastAPI takes an object of the right class as it is
-            return await handle(request)
-
-        return answer
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call a function that takes a body; others are left to FastAPI."""
+        if self.body_field is None or scope["method"] not in (self.methods or ()):
+            await super().handle(scope, receive, send)
+            return
+        request = Request(scope, receive, send)
+        model: Any = self.body_field.field_info.annotation
+        given = (await request.body(), model, request.app.state.service.limits)
+        if len(given[0]) < LARGE:
+            body = read_body(*given)
+        else:
+            body = await asyncio.get_running_loop().run_in_executor(_reader, _read_large, *given)
+        needed: Any = self.dependant.dependencies  # ours are coroutines that take the request
+        others = {one.name: await one.call(request) for one in needed}
+        response = await self.endpoint(body=body, **others)
+        await response(scope, receive, send)
 
 
 def read_body(content: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:
