@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores
-from vdsh.model.network import Floats, Learned, encode, sparse_product, tiled_product
+from vdsh.model.network import Floats, Learned, encode, layer, sparse_layer
 from vdsh.text.counts import Counts, Sparse, to_csr
 
 LENGTH = 100.0  # words that a document is scaled to by `Layers`
@@ -57,7 +57,7 @@ class Linear(Encoder):
     b: Annotated[Floats, "bits"]
 
     def _scores(self, inputs: Sparse) -> Scores:
-        return sparse_product(inputs, self.W) + self.b
+        return sparse_layer(inputs, self.W, self.b)
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class Layers(Encoder):
 
         def work(rows: Any) -> Scores:
             h1 = expit(rows @ self.W1 + self.b1)  # (B, H); a sparse product is by row
-            h2 = expit(tiled_product(h1, self.W2) + self.b2)  # (B, H)
-            return tiled_product(h2, self.W3) + self.b3
+            h2 = expit(layer(h1, self.W2, self.b2))  # (B, H)
+            return layer(h2, self.W3, self.b3)
 
         return _by_blocks(to_csr(scale_lengths(inputs)), work)
 
@@ -137,7 +137,8 @@ class Anchors(Encoder):
         def work(rows: Any) -> Scores:
             distances = squared_distances(rows, anchors)
             kernel = np.exp(distances / np.float32(-2 * self.bandwidth))
-            return tiled_product(kernel - self.kernel_means, self.projection)
+            origin = np.zeros(self.projection.shape[1], np.float32)
+            return layer(kernel - self.kernel_means, self.projection, origin)
 
         return _by_blocks(to_csr(inputs), work)
 

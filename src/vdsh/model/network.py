@@ -1,12 +1,9 @@
 """The trained encoder and decoder in numpy and numba, without torch.
 
 A document's result does not depend on the documents around it, to the last bit, so that a text
-gets the same code alone and in a batch. The sparse layer goes row by row. In dense layers BLAS
-takes other paths for other shapes, so it always gets tiles of `TILE` rows: every product has one
-shape. For a few documents that is many rows too many. OpenBLAS adds up the products of a row in
-order, each in one rounding, in one or two runs; a kernel that does the same, and passes over zeros,
-takes a tenth of the time. It is used where it was seen to give the very bits of BLAS here, for a
-layer of that shape.
+gets the same code alone and in a batch, and on every machine. BLAS adds up in other orders for
+other shapes, for other rows of one product, and on other processors. So each row is multiplied by
+itself: its terms that are not zero in order, four at a time.
 """
 
 import math
@@ -19,84 +16,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores
-from vdsh.jit import available_threads, compiled, in_threads, one_thread_each
-from vdsh.text.counts import Sparse, to_csr
+from vdsh.jit import available_threads, compiled, in_threads
+from vdsh.text.counts import Sparse
 
 Floats = NDArray[np.float32]
-Places = NDArray[np.int32]  # of entries in sparse rows
+Places = NDArray[np.integer[Any]]  # of entries in sparse rows
 
-TILE = 256  # rows that BLAS multiplies at a time
-FEW = 16  # documents that the kernel multiplies
-_UNROLL = 16  # terms that OpenBLAS takes at a time
 _BLOCK = 512  # documents that a thread takes at a time: their hidden layers stay in the cache
-_PLAIN, _SPARSE = 1e-10, 1.5e-9  # seconds a product in numpy, of dense and of sparse rows
-_NOTHING = np.zeros(0, np.float32)
-_runs: dict[tuple[int, int], int] = {}  # how long a run is, by the shape of a layer; 0 is unknown
-
-
-def tiled_product(a: Floats, W: Floats) -> Floats:
-    """Compute `a @ W`, tile by tile."""
-    short = -len(a) % TILE
-    padded = np.pad(a, ((0, short), (0, 0))) if short else a
-    tiles = padded.reshape(-1, TILE, a.shape[1])
-    return (tiles @ W).reshape(-1, W.shape[1])[: len(a)]
+_PLAIN = 1.5e-9  # seconds a product in numpy
 
 
 def layer(a: Floats, W: Floats, b: Floats, least: float = -math.inf) -> Floats:
     """Compute `max(least, a @ W + b)`."""
-    if _are_few(a, W):
-        return _multiply(a, W, _runs[W.shape], b, least)
-    out = tiled_product(a, W)
-    out += b
-    return np.maximum(out, least, out=out)
+    out = np.tile(b, (len(a), 1))
+    if compiled(_PLAIN * a.size * len(b)):
+        from vdsh.model.network_kernels import add_dense
 
-
-def _are_few(a: Floats, W: Floats) -> bool:
-    if not 0 < len(a) <= FEW or not compiled(_PLAIN * TILE * W.size):
-        return False
-    if not (a.dtype == W.dtype == np.float32 and W.flags.c_contiguous):
-        return False
-    if W.shape not in _runs:
-        _runs[W.shape] = _run_length(W)
-    return _runs[W.shape] > 0
-
-
-def _run_length(W: Floats) -> int:
-    """Try how BLAS adds up the products of a row; 0 where it is none of the ways known here."""
-    n_in = int(W.shape[0])
-    a = np.random.default_rng(0).normal(size=(TILE, n_in)).astype(np.float32)
-    a[:, ::3] = 0
-    wanted = (a @ W).tobytes()
-    for length in (n_in, -(-n_in // 2 // _UNROLL) * _UNROLL, -(-n_in // 2)):
-        if length and _multiply(a, W, length).tobytes() == wanted:
-            return length
-    return 0
-
-
-def _multiply(
-    a: Floats, W: Floats, length: int, b: Floats = _NOTHING, least: float = -math.inf
-) -> Floats:
-    from vdsh.model.network_kernels import multiply_rows
-
-    out = np.empty((len(a), W.shape[1]), np.float32)
-    multiply_rows(a, W, length, out, np.empty(W.shape[1], np.float32), b, least)
-    return out
-
-
-def sparse_product(inputs: Sparse, W: Floats) -> Floats:
-    """Compute `inputs @ W`, adding up in the order of terms, without the time to load scipy."""
-    if not inputs.data.dtype == W.dtype == np.float32:
-        return to_csr(inputs) @ W
-    out = np.zeros((inputs.shape[0], W.shape[1]), np.float32)
-    if compiled(_SPARSE * inputs.data.size * W.shape[1]):
-        from vdsh.model.network_kernels import add_rows
-
-        add_rows(inputs.data, inputs.indices, inputs.indptr, W, out)
+        add_dense(a, W, out, least)
         return out
-    for row, (begin, end) in zip(out, pairwise(inputs.indptr.tolist()), strict=True):
-        for j in range(begin, end):
-            row += inputs.data[j] * W[inputs.indices[j]]
-    return out
+    rows, terms = np.nonzero(a)
+    pointers = np.searchsorted(rows, np.arange(len(a) + 1))
+    return _plain_add(a[rows, terms], terms, pointers, W, out, least)
+
+
+def sparse_layer(inputs: Sparse, W: Floats, b: Floats, least: float = -math.inf) -> Floats:
+    """Compute `max(least, inputs @ W + b)`, without the time to load scipy."""
+    return _sparse_rows(inputs, inputs.indptr, W, b, least)
+
+
+def _sparse_rows(inputs: Sparse, indptr: Places, W: Floats, b: Floats, least: float) -> Floats:
+    """Compute a layer of the rows between some pointers."""
+    out = np.tile(b, (len(indptr) - 1, 1))
+    if compiled(_PLAIN * (int(indptr[-1]) - int(indptr[0])) * len(b)):
+        from vdsh.model.network_kernels import add_sparse
+
+        add_sparse(inputs.data, inputs.indices, indptr, W, out, least)
+        return out
+    return _plain_add(inputs.data, inputs.indices, indptr, W, out, least)
+
+
+def _plain_add(
+    data: Floats, indices: Places, indptr: Places, W: Floats, out: Floats, least: float
+) -> Floats:
+    """Do what the kernels do: the same sums in the same order, so the same bits."""
+    for i, (begin, end) in enumerate(pairwise(indptr.tolist())):
+        row = out[i]
+        whole = end - (end - begin) % 4
+        for j in range(begin, whole, 4):
+            a = data[j : j + 4, None] * W[indices[j : j + 4]]
+            row += (a[0] + a[1]) + (a[2] + a[3])
+        for j in range(whole, end):
+            row += data[j] * W[indices[j]]
+    return np.maximum(out, np.float32(least), out=out)
 
 
 def encode(
@@ -111,11 +82,7 @@ def encode(
 
     def work(first: int) -> None:
         pointers = inputs.indptr[first : first + _BLOCK + 1]
-        t1 = np.tile(b1, (len(pointers) - 1, 1))  # (B, H)
-        relu = _plain_relu
-        if compiled(_SPARSE * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
-            from vdsh.model.network_kernels import sparse_relu as relu
-        relu(inputs.data, inputs.indices, pointers, W1, t1)
+        t1 = _sparse_rows(inputs, pointers, W1, b1, 0.0)  # (B, H)
         t2 = layer(t1, W2, b2, 0.0)
         for output, (W, b) in zip(outputs, heads, strict=True):
             output[first : first + _BLOCK] = layer(t2, W, b)
@@ -123,22 +90,8 @@ def encode(
     if n_docs <= _BLOCK:
         work(0)
         return outputs
-    with one_thread_each():
-        in_threads(work, range(0, n_docs, _BLOCK), available_threads())
+    in_threads(work, range(0, n_docs, _BLOCK), available_threads())
     return outputs
-
-
-def _plain_relu(data: Floats, indices: Places, indptr: Places, W: Floats, out: Floats) -> None:
-    """Do what `sparse_relu` does: the same sums in the same order, so the same bits."""
-    for i, (begin, end) in enumerate(pairwise(indptr.tolist())):
-        row = out[i]
-        whole = end - (end - begin) % 4
-        for j in range(begin, whole, 4):
-            a = data[j : j + 4, None] * W[indices[j : j + 4]]
-            row += (a[0] + a[1]) + (a[2] + a[3])
-        for j in range(whole, end):
-            row += data[j] * W[indices[j]]
-        np.maximum(row, np.float32(0), out=row)
 
 
 @dataclass(frozen=True)
