@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.hits import Found, ParsedQuery, choose_from, pages
+from vdsh.store.hits import Found, ParsedQuery, pages
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, reorder
 from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
@@ -135,18 +135,18 @@ class Engine(ABC):
         """Count documents."""
 
     @abstractmethod
-    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
-        """Return the n nearest documents, ties by id.
+    def nearest(
+        self,
+        query: ParsedQuery,
+        n: int,
+        where: Tree | None,
+        ranking: ByExpectedDistance | None = None,
+    ) -> list[Found]:
+        """Return the n nearest documents, ties by id; of them at least those a ranking chooses.
 
         This and all that has to do with a query's code raises `ModelChangedError` where the store
         has codes of another model.
         """
-
-    def expected(
-        self, ranking: ByExpectedDistance, query: ParsedQuery, n: int, where: Tree | None
-    ) -> list[Found]:
-        """Return those that a ranking chooses of the n nearest documents, in its order."""
-        return choose_from(self.nearest(query, n, where), ranking)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -164,7 +164,7 @@ class Engine(ABC):
             self._language = language(name)
         return self._language or language(NONE)
 
-    def settled_language(self, texts: Sequence[str], note: Callable[[str], object]) -> Language:
+    def _settled_language(self, texts: Sequence[str], note: Callable[[str], object]) -> Language:
         """Return the language of the words; that of the first texts is noted down."""
         self.language()
         if self._language is None:

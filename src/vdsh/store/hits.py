@@ -71,10 +71,8 @@ class Candidate(NamedTuple):
 Choose = Callable[[list[Candidate]], list[Candidate]]  # puts candidates in order, and cuts them
 
 
-def choose_from(found: list[Found], choose: Choose | None) -> list[Found]:
+def choose_from(found: list[Found], choose: Choose) -> list[Found]:
     """Choose among documents that were fetched already."""
-    if choose is None:
-        return found
     by_id = {one.document.id: one for one in found}
     near = [Candidate(id, one.distance, one.code) for id, one in by_id.items()]
     return [by_id[one.id]._replace(span=one.span) for one in choose(near)]

@@ -84,11 +84,10 @@ class ByExpectedDistance:
 
     def choose(
         self, codes: Codes, distances: NDArray[Any], keys: NDArray[Any]
-    ) -> tuple[NDArray[np.int64], list[float]]:
-        """Tell where the first k of some codes are, whose ids sort as `keys`, and their means."""
+    ) -> NDArray[np.int64]:
+        """Tell where the first k of some codes are, whose ids sort as `keys`."""
         means = expected_distances(codes, self._probabilities)
-        first = np.lexsort((keys, distances, means))[: self._k]
-        return first, means[first].tolist()
+        return np.lexsort((keys, distances, means))[: self._k]
 
 
 class Scored(NamedTuple):

@@ -23,7 +23,7 @@ from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_
 from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
 from vdsh.store.hits import Found, ParsedQuery
 from vdsh.store.queries import signs_of
-from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
 
@@ -98,7 +98,7 @@ class Milvus(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
         texts = [words_text(document) for document in rows.documents]
-        spoken = self.settled_language(
+        spoken = self._settled_language(
             texts, lambda name: self._values.write("meta/", {LANGUAGE: name})
         )
         entries, pieces, marks = to_entries(rows, texts, spoken)
@@ -146,7 +146,13 @@ class Milvus(Engine):
             for stored in self._stored(page).values()
         )
 
-    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
+    def nearest(
+        self,
+        query: ParsedQuery,
+        n: int,
+        where: Tree | None,
+        ranking: ByExpectedDistance | None = None,
+    ) -> list[Found]:
         check_model(self._facts, query.fingerprint)
         expression = self._expression(where)
         n_tried = n if expression.exact else 4 * n + 64

@@ -115,25 +115,24 @@ class Sqlite(Engine):
         with self._database.reading() as connection:
             return Snapshot(connection, where).count()
 
-    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
+    def nearest(
+        self,
+        query: ParsedQuery,
+        n: int,
+        where: Tree | None,
+        ranking: ByExpectedDistance | None = None,
+    ) -> list[Found]:
+        """Fetch those alone that a ranking chooses."""
         cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, query.fingerprint) as index:
+                if ranking is not None:
+                    return by_expected_distance(snapshot, index, query.code, n, ranking)
                 pairs = snapshot.nearest(index, query.code, n)
             if pairs is None:
                 pairs = snapshot.nearest_of_all_passing(query.code, n)
             return snapshot.fetch(pairs)
-
-    def expected(
-        self, ranking: ByExpectedDistance, query: ParsedQuery, n: int, where: Tree | None
-    ) -> list[Found]:
-        """Choose before anything is fetched."""
-        cache = self._need_cache()
-        with self._database.reading() as connection:
-            snapshot = Snapshot(connection, where)
-            with cache.showing(connection, query.fingerprint) as index:
-                return by_expected_distance(snapshot, index, query.code, n, ranking)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
