@@ -133,6 +133,8 @@ async def closed_loop(address, messages, seconds, connections=CONNECTIONS):
         while time.perf_counter() < end:
             status, _ = await ask(connection, messages[number % len(messages)])
             done, errors, number = done + 1, errors + (status != 200), number + connections
+            if connection[1].is_closing():
+                (connection,) = await connect(address, 1)
 
     opened = await connect(address, connections)
     await asyncio.gather(*(client(one, i) for i, one in enumerate(opened)))
@@ -150,6 +152,8 @@ async def open_loop(address, messages, rate, seconds):
         nonlocal errors
         connection = await free.get()
         status, _ = await ask(connection, message)
+        if connection[1].is_closing():  # after 2,000 requests the service asks for another
+            (connection,) = await connect(address, 1)
         free.put_nowait(connection)
         times.append(time.perf_counter() - due)
         errors += status != 200
