@@ -171,6 +171,10 @@ CLAIMS = {
          "{} ms by codes.",
          *(of("store_postgres", *keys) for keys in (("add", "seconds"), ("learn", "seconds"),
            ("search", "median_ms"), ("search", "codes_median_ms")))),
+        ("In Milvus Lite: added in {} s, learned and encoded in {} s; {} ms by words and codes and "
+         "{} ms by codes.",
+         *(of("store_milvus", *keys) for keys in (("add", "seconds"), ("learn", "seconds"),
+           ("search", "median_ms"), ("search", "codes_median_ms")))),
         ("Making one takes about {} s of a core for a million documents", *index_seconds("folder")),
         ("numbers of a field, in {} s of a core", *index_seconds("PostgreSQL")),
     ],
