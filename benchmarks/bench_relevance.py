@@ -236,7 +236,7 @@ def deep(given):
     warnings.simplefilter("ignore")
     texts, asked = long_documents(20 if given.quick else 200)
     task = Task(texts, [sentence for _, sentence in asked], [{row: 1} for row, _ in asked])
-    places, shown = [], []
+    places, found, shown = [], [], []
     with (
         tempfile.TemporaryDirectory() as folder,
         open_store(f"{folder}/s", fitted(task, quick=given.quick)) as store,
@@ -245,11 +245,13 @@ def deep(given):
         for (row, sentence), hits in zip(asked, store.search_many(task.queries), strict=True):
             places.append(reciprocal([int(hit.id) for hit in hits], {row: 1}))
             right = [hit.passage() for hit in hits if int(hit.id) == row]
+            found.append(bool(right))
             wanted = set(tokenize(sentence))
             has = [len(wanted & set(tokenize(passage))) / len(wanted) for passage in right]
             shown.append(any(share >= SHOWN for share in has))
     facts = {"documents": len(texts), "queries": len(asked)}
-    return facts | {"mrr_10": np.mean(places).round(4), "shown": np.mean(shown).round(4)}
+    means = {"mrr_10": np.mean(places), "found": np.mean(found), "shown": np.mean(shown)}
+    return facts | {name: value.round(4) for name, value in means.items()}
 
 
 if __name__ == "__main__":
