@@ -52,6 +52,16 @@ def test_a_sentence_deep_in_a_long_document_is_found_and_shown(store):
     assert hit.as_fields()["place"] == "Repairs"
 
 
+def test_the_passage_that_has_more_of_the_words_is_shown_not_the_one_that_has_them_more_often(
+    store,
+):
+    often = " ".join(["The turquoise walrus swims, turquoise walrus swims."] * 8)
+    text = "\n\n".join([prose(3, 500), often, prose(4, 800), SENTENCE, prose(5, 500)])
+    store.upsert([Document("often", text)])
+    hits = {hit.id: hit for hit in store.search("turquoise walrus repaired the observatory")}
+    assert SENTENCE in hits["often"].text[slice(*hits["often"].section)]
+
+
 def test_documents_stay_documents(store):
     assert len(store) == len(DOCUMENTS)
     assert store.get("long") == DOCUMENTS[0]

@@ -21,6 +21,7 @@ LEAST_IDF = 1e-6  # of a word that half of the documents have
 MOST_TERMS = 32  # of a query; of more, the most telling
 PASSAGE = 0.5  # weight of the best passage of a long document, beside all of it
 PASSAGE_LENGTH = 110  # words of a passage that are not stop words, about
+PASSAGE_K1 = 0.1  # of the passage that is shown: how many of the words count, not how often
 MOST_MEANT = 3  # words that a mistyped or unfinished one may be
 _SAMPLED = 32  # times as many documents as are wanted
 
@@ -117,14 +118,15 @@ def with_passage(document: Any, passage: Any) -> Any:
     return (document + PASSAGE * passage) / (1 + PASSAGE)
 
 
-def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
+def for_length(lengths: NDArray[Any], mean: float, k1: float = K1) -> NDArray[Any]:
     """Give what BM25 adds to a word's count, by the length of the document."""
-    least, slope = _for_length(mean)
+    least, slope = for_mean(mean, k1)
     return least + slope * lengths
 
 
-def _for_length(mean: float) -> tuple[float, float]:
-    return K1 * (1 - B), K1 * B / mean
+def for_mean(mean: float, k1: float = K1) -> tuple[float, float]:
+    """Give the two parts of that: for any text, and for each word of it."""
+    return k1 * (1 - B), k1 * B / mean
 
 
 class WordIndex:
@@ -175,7 +177,7 @@ class WordIndex:
             return all_._replace(numbers=numbers, shares=all_.of(numbers)), all_.of
         from vdsh.words.scoring_kernels import best_of_all, shares_of
 
-        given = self._addresses, asked.spans, asked.weights, *_for_length(self._mean_length)
+        given = self._addresses, asked.spans, asked.weights, *for_mean(self._mean_length)
         none = np.zeros(0, np.int64), np.zeros((0, 2), np.uint32)
         found = Matches(*best_of_all(*given, n, most), asked.missing, *none)
         return found, partial(shares_of, *given)
@@ -236,7 +238,7 @@ class WordIndex:
         if compiled(0):
             from vdsh.words.scoring_kernels import add_up_all
 
-            return add_up_all(self._addresses, spans, weights, *_for_length(self._mean_length))
+            return add_up_all(self._addresses, spans, weights, *for_mean(self._mean_length))
         pairs = zip([one.documents for one in self.segments], spans, strict=True)
         parts = [_add_up(*pair, weights, self._mean_length) for pair in pairs]
         numbers = [one.first + found for one, (found, _) in zip(self.segments, parts, strict=True)]
@@ -261,20 +263,25 @@ def _add_passages(
     found: Numbers,
     scores: NDArray[np.float64],
 ) -> tuple[Numbers, NDArray[np.uint32]]:
-    """Join the scores of long documents with those of their best passages; say where both are."""
+    """Join the scores of long documents with those of their best passages.
+
+    Says where both are, and which passages show the most of the words.
+    """
     inside = segment.passages
     spans = np.stack(inside.postings.find(hashes))
     passages, values = _add_up(inside.postings, spans, weights, PASSAGE_LENGTH)
-    n = len(passages)
+    if not len(passages):
+        return np.zeros(0, np.int64), np.zeros((0, 2), np.uint32)
     owners = inside.owners[passages].astype(np.int64)  # in order
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
-    most = np.maximum.reduceat(values, firsts) if n else values
-    best = np.flatnonzero(values == np.repeat(most, np.diff(firsts, append=n)))
+    at, there = places_of(segment.first + owners[firsts], found)
+    at = at[there]
+    scores[at] = with_passage(scores[at], np.maximum.reduceat(values, firsts)[there])
+    _, values = _add_up(inside.postings, spans, weights, PASSAGE_LENGTH, PASSAGE_K1)
+    most = np.repeat(np.maximum.reduceat(values, firsts), np.diff(firsts, append=len(values)))
+    best = np.flatnonzero(values == most)
     best = best[np.diff(owners[best], prepend=-1) != 0]  # of two alike, the first
-    at, there = places_of(segment.first + owners[best], found)
-    at, best = at[there], best[there]
-    scores[at] = with_passage(scores[at], values[best])
-    return at, inside.spans[passages[best]]
+    return at, inside.spans[passages[best[there]]]
 
 
 def _add_up(
@@ -282,12 +289,13 @@ def _add_up(
     spans: Numbers,  # (2, n_terms): where the entries of each term begin and end
     weights: NDArray[np.float64],
     mean_length: float,
+    k1: float = K1,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Add up BM25 of terms; give the texts that have some, in order, and their scores."""
     if compiled(0):
         from vdsh.words.scoring_kernels import add_up
 
-        return add_up(*postings[2:], spans, weights, *_for_length(mean_length))
+        return add_up(*postings[2:], spans, weights, *for_mean(mean_length, k1))
     entries = list(map(slice, *spans))
     parts = [postings.places[some] for some in entries]
     if not any(map(len, parts)):
@@ -295,7 +303,7 @@ def _add_up(
     places = np.concatenate(parts)
     counts = np.concatenate([postings.counts[some] for some in entries])
     weighed = np.repeat(weights, [len(part) for part in parts])
-    values = weighed * (counts / (counts + for_length(postings.lengths[places], mean_length)))
+    values = weighed * (counts / (counts + for_length(postings.lengths[places], mean_length, k1)))
     found, positions = np.unique(places, return_inverse=True)
     scores: Any = np.bincount(positions, values)
     return found.astype(np.int64), scores

@@ -161,12 +161,15 @@ class Relevant:
         ids = [escape(one.id) for one in candidates]
         having = "id = ANY(%s::text[]) AND words @@ %s::tsquery"
         these = Sql(having, (ids, any_of(self._words)))
-        rows = self._score(these, "passages", "ORDER BY score, first DESC")
-        best = {id: (share, (first, last)) for id, first, last, share in rows}  # the last of each
+        best: dict[str, float] = {}
+        spans = {}  # the last of each shows the most words
+        rows = self._score(these, "passages", "ORDER BY shown, first DESC")
+        for id, first, last, _, share in rows:
+            best[id], spans[id] = max(share, best.get(id, 0.0)), (first, last)
         for i, one in enumerate(candidates):
             if one.id in best:
-                share, span = best[one.id]
-                candidates[i] = one._replace(share=bm25.with_passage(one.share, share), span=span)
+                share = bm25.with_passage(one.share, best[one.id])
+                candidates[i] = one._replace(share=share, span=spans[one.id])
         return candidates
 
     def _best(self, n: int) -> list[Candidate]:
@@ -237,21 +240,25 @@ class Relevant:
 
         The operations are those of the word index, in its order. The query inside counts, once.
         """
-        columns, mean = "code", self._mean_length
+        columns, shown, mean = "code", "", self._mean_length
         if of == "passages":
             columns, mean = "first, last", bm25.PASSAGE_LENGTH
+            shown = f", {self._sum(mean, bm25.PASSAGE_K1)} AS shown"
         counts = ", ".join(f"{COUNT} AS c{i}" for i in range(len(self._words)))
-        base, per_word = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / mean
-        length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
-        weights = enumerate(self._weights.tolist())
-        parts = [f"{weight!r}::float8 * (c{i} / (c{i} + {length}))" for i, weight in weights]
         query = f"""
-SELECT id, {columns}, {" + ".join(parts)} AS score FROM (
+SELECT id, {columns}{shown}, {self._sum(mean)} AS score FROM (
   SELECT id, {columns}, n_words, {counts} FROM {{{of}}} WHERE {condition.text} OFFSET 0
 ) AS counted {then}"""
         rows = self.cursor.ask(query, *map(quote, self._words), *condition.parameters)
         most = max(float(self._weights.sum()), bm25.LEAST_IDF)
         return [(unescape(id), *more, score / most) for id, *more, score in rows]
+
+    def _sum(self, mean: float, k1: float = bm25.K1) -> str:
+        base, per_word = bm25.for_mean(mean, k1)
+        length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
+        weights = enumerate(self._weights.tolist())
+        parts = [f"{weight!r}::float8 * (c{i} / (c{i} + {length}))" for i, weight in weights]
+        return " + ".join(parts)
 
     def _fetch(self, chosen: Sequence[Candidate]) -> list[Found]:
         found = self._read([one.id for one in chosen])
