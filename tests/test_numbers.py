@@ -213,8 +213,8 @@ CLAIMS = {
         ("Of {} documents answered `written`, {} were lost. It stopped {} s after SIGTERM",
          *(of("chaos", key) for key in ("written", "written_and_lost", "seconds_to_stop"))),
         ("among {} files of documentation", of("relevance_deep", "documents")),
-        ("MRR@10 {}; the passage that is shown has the sentence in {} % of the queries, of which {} "
-         "% find the document", of("relevance_deep", "mrr_10"),
+        ("MRR@10 {}; the passage that is shown has the sentence in {} % of the queries, of which "
+         "{} % find the document", of("relevance_deep", "mrr_10"),
          *(100 * of("relevance_deep", name) for name in ("shown", "found"))),
         ("Precision at 10: BM25 {}, with stems {}, words and codes {}, MiniLM {}, all three "
          "together {}.", by_hand("BM25"), *map(by_hand, CONTENDERS)),

@@ -1,7 +1,7 @@
 """Passages of long texts, and places in them (#33, #35)."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vdsh.documents.split import place_of, split_text
@@ -86,6 +86,7 @@ PIECES = st.sampled_from(
     text=st.lists(st.one_of(PIECES, st.text(max_size=5)), max_size=300).map("".join),
     words=st.integers(2, 60),
 )
+@example("word word word 0000000000000\u3400word word ", 2)  # one was inside the one before
 def test_passages_cover_the_text_in_order_within_a_size(text, words):
     spans = split_text(text, words)
     assert bool(spans) == bool(text)

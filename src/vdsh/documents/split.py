@@ -42,6 +42,9 @@ def split_text(text: str, words: int = 250) -> list[tuple[int, int]]:
         if match.end() == len(text):
             break
         cut, following = _cut(text, start, match.end(1), match.end(2))
+        if spans and cut <= spans[-1][1]:  # nothing but what overlaps
+            start = spans[-1][1]
+            continue
         spans.append((start, cut))
         start = following
     return [*spans, (start, len(text))] if text else []
