@@ -1,9 +1,9 @@
 """The trained encoder and decoder in numpy and numba, without torch.
 
 A document's result does not depend on the documents around it, to the last bit, so that a text
-gets the same code alone and in a batch, and on every machine. BLAS adds up in other orders for
-other shapes, for other rows of one product, and on other processors. So each row is multiplied by
-itself: its terms that are not zero in order, four at a time.
+gets the same code alone and in a batch. BLAS adds up in other orders for other shapes, on other
+processors, and even for other rows of one product. So each row is multiplied by itself: its terms
+that are not zero in order, four at a time.
 """
 
 import math
