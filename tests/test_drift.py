@@ -16,6 +16,7 @@ from vdsh.model.drift import compare, make_profile, measure_drift
 from vdsh.model.profile import Looks, hash_texts
 from vdsh.persistence import Folder, read_folder, write_folder
 from vdsh.store.engine import Engine
+from vdsh.store.maintenance import written_last
 from vdsh.text import SMART, tokenize
 
 NEW = ["penguin iceberg glacier orbit", "iceberg the polar penguin"]  # what nobody spoke of before
@@ -181,7 +182,7 @@ def test_a_store_of_any_engine_tells(place, model):
 
 def test_an_engine_without_an_order_asks_for_documents():
     with pytest.raises(InputError, match="Give them: vdsh drift STORE DOCS"):
-        Engine.written(SimpleNamespace(shown="postgresql://x"), 5)
+        written_last(SimpleNamespace(shown="postgresql://x", written=None), 5)
 
 
 def test_recent_is_a_count_of_stored_documents(vdsh, store, docs):

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from vdsh.errors import EngineError, InputError, MissingFileError
+from vdsh.errors import EngineError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.hits import Found, ParsedQuery, pages
+from vdsh.store.hits import Found, ParsedQuery, choose_from, pages
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, reorder
 from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
@@ -91,6 +91,8 @@ class Engine(ABC):
     own_tool: str = ""  # which tool of the engine's own makes copies of it and gives back space
     # Holds a lock of a name, as a context: True where no other has it.
     hold: Callable[[str], AbstractContextManager[bool]] | None = None
+    # Gives the n documents that were written last, where that is known.
+    written: Callable[[int], list[Found]] | None = None
     models: Models  # that are kept inside
     values: KeyValues  # what the store remembers
     filters: FilterIndexes | None = None  # where there are indexes for filters
@@ -135,18 +137,18 @@ class Engine(ABC):
         """Count documents."""
 
     @abstractmethod
-    def nearest(
-        self,
-        query: ParsedQuery,
-        n: int,
-        where: Tree | None,
-        ranking: ByExpectedDistance | None = None,
-    ) -> list[Found]:
-        """Return the n nearest documents, ties by id; of them at least those a ranking chooses.
+    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
+        """Return the n nearest documents, ties by id.
 
         This and all that has to do with a query's code raises `ModelChangedError` where the store
         has codes of another model.
         """
+
+    def expected(
+        self, ranking: ByExpectedDistance, query: ParsedQuery, n: int, where: Tree | None
+    ) -> list[Found]:
+        """Return those that a ranking chooses of the n nearest documents, in its order."""
+        return choose_from(self.nearest(query, n, where), ranking)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -191,13 +193,6 @@ class Engine(ABC):
     @abstractmethod
     def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
         """Do what `page` does, for ids and codes."""
-
-    def written(self, n: int) -> list[Found]:
-        """Return the n documents that were written last."""
-        raise InputError(
-            f"'{self.shown}' does not know which documents were written last. Give them: vdsh "
-            "drift STORE DOCS, or store.drift(documents)."
-        )
 
     def some_codes(self, n: int) -> list[tuple[str, bytes]]:
         """Return n ids with their codes, always the same ones at random; or all, where fewer."""

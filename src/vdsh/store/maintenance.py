@@ -12,7 +12,7 @@ from vdsh.errors import FolderError, InputError
 from vdsh.files import check_new, explained, lock, put
 from vdsh.model import Model
 from vdsh.store.engine import PAGE, PARTS, Engine, Progress
-from vdsh.store.hits import pages
+from vdsh.store.hits import Found, pages
 from vdsh.store.model import StoreModel
 from vdsh.store.rows import read_codes
 
@@ -35,6 +35,16 @@ def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict
         "format": int(meta["format"]),
         "read_only": engine.read_only,
     }
+
+
+def written_last(engine: Engine, n: int) -> list[Found]:
+    """Return the n documents that were written last, or say that it is not known which they are."""
+    if engine.written is None:
+        raise InputError(
+            f"'{engine.shown}' does not know which documents were written last. Give them: vdsh "
+            "drift STORE DOCS, or store.drift(documents)."
+        )
+    return engine.written(n)
 
 
 def _parts(model: Model) -> dict[str, Any]:

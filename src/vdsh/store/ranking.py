@@ -84,10 +84,11 @@ class ByExpectedDistance:
 
     def choose(
         self, codes: Codes, distances: NDArray[Any], keys: NDArray[Any]
-    ) -> NDArray[np.int64]:
-        """Tell where the first k of some codes are, whose ids sort as `keys`."""
+    ) -> tuple[NDArray[np.int64], list[float]]:
+        """Tell where the first k of some codes are, whose ids sort as `keys`, and their means."""
         means = expected_distances(codes, self._probabilities)
-        return np.lexsort((keys, distances, means))[: self._k]
+        first = np.lexsort((keys, distances, means))[: self._k]
+        return first, means[first].tolist()
 
 
 class Scored(NamedTuple):

@@ -14,17 +14,7 @@ from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.filters import fields_of
-from vdsh.store.hits import (
-    Found,
-    Hit,
-    Hits,
-    Page,
-    ParsedQuery,
-    Within,
-    choose_from,
-    last_id,
-    to_hit,
-)
+from vdsh.store.hits import Found, Hit, Hits, Page, ParsedQuery, Within, last_id, to_hit
 from vdsh.store.model import StoreModel
 from vdsh.store.queries import rank_of
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
@@ -163,7 +153,7 @@ def search(
         return Hits(map(to_hit, engine.nearest(query, k, tree)), query.unknown)
     ranking = ByExpectedDistance(query.chances, k)
     n = ranking.n_candidates * (4 if query.half else 1)  # half of a code finds less surely
-    found = choose_from(engine.nearest(query, n, tree, ranking), ranking)
+    found = engine.expected(ranking, query, n, tree)
     hits = (to_hit(one, ranking.expected[one.document.id]) for one in found)
     return Hits(hits, query.unknown)
 

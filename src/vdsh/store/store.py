@@ -18,7 +18,7 @@ from vdsh.search.checks import check_count, check_list
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.hits import Duplicates, Found, Hit, Hits, Within, pages, to_hit
 from vdsh.store.learning import Learning
-from vdsh.store.maintenance import describe, find_problems, write_backup
+from vdsh.store.maintenance import describe, find_problems, write_backup, written_last
 from vdsh.store.model import StoreModel, encode_given
 from vdsh.store.queries import Query, read_queries
 from vdsh.store.rows import check_given_codes, check_id, read_codes, to_rows
@@ -265,7 +265,7 @@ class Store(Learning, Verbs):
             if documents is not None:
                 raise InputError("Give documents, or recent for those of the store, and not both.")
             n = check_count("recent", recent, 1)
-            found = self._ask(lambda engine: engine.written(n))
+            found = self._ask(lambda engine: written_last(engine, n))
             documents = [one.document for one in found]
         texts = (document.text for document in (self if documents is None else documents))
         return measure_drift(self.model, texts)

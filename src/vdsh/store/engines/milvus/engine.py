@@ -23,7 +23,7 @@ from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_
 from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
 from vdsh.store.hits import Found, ParsedQuery
 from vdsh.store.queries import signs_of
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, keep_fitting, reorder, words_text
+from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
 
@@ -146,13 +146,7 @@ class Milvus(Engine):
             for stored in self._stored(page).values()
         )
 
-    def nearest(
-        self,
-        query: ParsedQuery,
-        n: int,
-        where: Tree | None,
-        ranking: ByExpectedDistance | None = None,
-    ) -> list[Found]:
+    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
         check_model(self._facts, query.fingerprint)
         expression = self._expression(where)
         n_tried = n if expression.exact else 4 * n + 64

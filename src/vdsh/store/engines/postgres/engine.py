@@ -25,7 +25,7 @@ from vdsh.store.engines.postgres.session import NotAllowedError, Session, StoreC
 from vdsh.store.engines.postgres.tables import escape, unescape
 from vdsh.store.hits import Found, ParsedQuery
 from vdsh.store.queries import signs_of
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, keep_fitting, words_text
+from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 from vdsh.text.languages import NONE, language
@@ -112,13 +112,7 @@ class Postgres(Engine):
         rows = self._ask(f"SELECT count(*) FROM {{documents}} WHERE {text}", *parameters)
         return int(rows[0][0])
 
-    def nearest(
-        self,
-        query: ParsedQuery,
-        n: int,
-        where: Tree | None,
-        ranking: ByExpectedDistance | None = None,
-    ) -> list[Found]:
+    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
         search = partial(self._nearest, code=query.code, n=n, where=where)
         return self._run(search, query.fingerprint)
 

@@ -58,6 +58,7 @@ class Sqlite(Engine):
         self.models = Models(self._database)
         self.filters = filters.FilterIndexes(self._database)
         self.maintenance = Maintenance(self._database, self._need_cache)
+        self.written = self._written
 
     def meta(self) -> dict[str, str]:
         meta = self._database.meta()
@@ -115,24 +116,25 @@ class Sqlite(Engine):
         with self._database.reading() as connection:
             return Snapshot(connection, where).count()
 
-    def nearest(
-        self,
-        query: ParsedQuery,
-        n: int,
-        where: Tree | None,
-        ranking: ByExpectedDistance | None = None,
-    ) -> list[Found]:
-        """Fetch those alone that a ranking chooses."""
+    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
         cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, query.fingerprint) as index:
-                if ranking is not None:
-                    return by_expected_distance(snapshot, index, query.code, n, ranking)
                 pairs = snapshot.nearest(index, query.code, n)
             if pairs is None:
                 pairs = snapshot.nearest_of_all_passing(query.code, n)
             return snapshot.fetch(pairs)
+
+    def expected(
+        self, ranking: ByExpectedDistance, query: ParsedQuery, n: int, where: Tree | None
+    ) -> list[Found]:
+        """Choose before anything is fetched."""
+        cache = self._need_cache()
+        with self._database.reading() as connection:
+            snapshot = Snapshot(connection, where)
+            with cache.showing(connection, query.fingerprint) as index:
+                return by_expected_distance(snapshot, index, query.code, n, ranking)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -198,7 +200,7 @@ class Sqlite(Engine):
         query = "SELECT id, code FROM documents WHERE id > ? ORDER BY id LIMIT ?"
         return self._ask(query, after, size, of=of)
 
-    def written(self, n: int) -> list[Found]:
+    def _written(self, n: int) -> list[Found]:
         query = f"SELECT {COLUMNS} FROM documents ORDER BY row DESC LIMIT ?"
         return [to_found(row) for row in self._ask(query, n)]
 

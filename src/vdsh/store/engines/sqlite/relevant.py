@@ -98,8 +98,9 @@ def by_expected_distance(
     numbers = _nearest(snapshot, index, code, n, n)
     codes, keys = index.take(numbers)
     distances = np.bitwise_count(codes ^ code).sum(axis=1, dtype=int)
-    first = ranking.choose(codes, distances, keys)
+    first, means = ranking.choose(codes, distances, keys)
     found = snapshot.fetch_rows(numbers[first].tolist())
+    ranking.expected = {one.document.id: mean for one, mean in zip(found, means, strict=True)}
     pairs = zip(found, distances[first].tolist(), strict=True)
     return [one._replace(distance=bits) for one, bits in pairs]
 
