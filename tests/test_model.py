@@ -20,6 +20,8 @@ from vdsh.model.encoders import ENCODERS
 from vdsh.text.tokenizer import find_tokens, tokenize
 
 DATA = Path(__file__).parent / "data"
+# Documents and bits whose score is the threshold, but for a digit that BLAS rounded until 0.2.
+ROUNDED = {"vdsh-s": [[81, 2], [81, 15]], "vdsh-sp": [[122, 10]]}
 SAVED = json.loads((DATA / "codes.json").read_text(encoding="utf-8"))
 
 
@@ -45,8 +47,11 @@ def check_saved(model):
     saved = np.frombuffer(bytes.fromhex(SAVED["codes"][model.name]), np.uint8).reshape(codes.shape)
     scores = model.scores(SAVED["texts"])
     near = np.isclose(scores, model.thresholds, rtol=1e-6, atol=1e-6 * np.abs(scores).max())
-    assert not ((unpack(codes) != unpack(saved)) & ~near).any()
+    others = unpack(codes) != unpack(saved)
+    assert not (others & ~near).any()
     assert near.mean() < 0.02
+    if model.has_posterior:  # our own kernels, in one order everywhere
+        assert np.argwhere(others).tolist() == ROUNDED.get(model.name, [])
 
 
 def test_codes_are_those_of_the_version_that_trained_the_model(model):

@@ -47,6 +47,13 @@ def test_few_documents_get_the_bits_they_get_among_many(layer, least, n_in, n_ou
 
 
 @pytest.mark.parametrize("layer", [dense, sparse])
+def test_layers_of_other_kinds_are_near_those_of_blas(layer):
+    a, W, b = weights(64, 32)
+    for other in (np.asfortranarray(W), W.astype(np.float64)):
+        assert np.allclose(layer(a[:1], other, b, -np.inf), a[:1] @ W + b, atol=1e-4)
+
+
+@pytest.mark.parametrize("layer", [dense, sparse])
 def test_layers_have_the_same_bits_with_and_without_kernels(layer, monkeypatch):
     a, W, b = weights(300, 24, n_docs=50)
     found = []

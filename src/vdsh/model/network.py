@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Scores
 from vdsh.jit import available_threads, compiled, in_threads
-from vdsh.text.counts import Sparse
+from vdsh.text.counts import Counts, Sparse
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.integer[Any]]  # of entries in sparse rows
@@ -40,19 +40,18 @@ def layer(a: Floats, W: Floats, b: Floats, least: float = -math.inf) -> Floats:
 
 
 def sparse_layer(inputs: Sparse, W: Floats, b: Floats, least: float = -math.inf) -> Floats:
-    """Compute `max(least, inputs @ W + b)`, without the time to load scipy."""
-    return _sparse_rows(inputs, inputs.indptr, W, b, least)
+    """Compute `max(least, inputs @ W + b)`, without the time to load scipy.
 
-
-def _sparse_rows(inputs: Sparse, indptr: Places, W: Floats, b: Floats, least: float) -> Floats:
-    """Compute a layer of the rows between some pointers."""
-    out = np.tile(b, (len(indptr) - 1, 1))
-    if compiled(_PLAIN * (int(indptr[-1]) - int(indptr[0])) * len(b)):
+    The pointers may be those of some rows among others.
+    """
+    parts = inputs.data, inputs.indices, inputs.indptr, W
+    out = np.tile(b, (len(inputs.indptr) - 1, 1))
+    if compiled(_PLAIN * (int(inputs.indptr[-1]) - int(inputs.indptr[0])) * len(b)):
         from vdsh.model.network_kernels import add_sparse
 
-        add_sparse(inputs.data, inputs.indices, indptr, W, out, least)
+        add_sparse(*parts, out, least)
         return out
-    return _plain_add(inputs.data, inputs.indices, indptr, W, out, least)
+    return _plain_add(*parts, out, least)
 
 
 def _plain_add(
@@ -82,7 +81,8 @@ def encode(
 
     def work(first: int) -> None:
         pointers = inputs.indptr[first : first + _BLOCK + 1]
-        t1 = _sparse_rows(inputs, pointers, W1, b1, 0.0)  # (B, H)
+        some = Counts(inputs.data, inputs.indices, pointers, (len(pointers) - 1, len(W1)))
+        t1 = sparse_layer(some, W1, b1, 0.0)  # (B, H)
         t2 = layer(t1, W2, b2, 0.0)
         for output, (W, b) in zip(outputs, heads, strict=True):
             output[first : first + _BLOCK] = layer(t2, W, b)
