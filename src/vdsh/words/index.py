@@ -118,14 +118,8 @@ def with_passage(document: Any, passage: Any) -> Any:
     return (document + PASSAGE * passage) / (1 + PASSAGE)
 
 
-def for_length(lengths: NDArray[Any], mean: float, k1: float = K1) -> NDArray[Any]:
-    """Give what BM25 adds to a word's count, by the length of the document."""
-    least, slope = for_mean(mean, k1)
-    return least + slope * lengths
-
-
 def for_mean(mean: float, k1: float = K1) -> tuple[float, float]:
-    """Give the two parts of that: for any text, and for each word of it."""
+    """Give what BM25 adds to a word's count: for any text, and for each word of it."""
     return k1 * (1 - B), k1 * B / mean
 
 
@@ -303,7 +297,8 @@ def _add_up(
     places = np.concatenate(parts)
     counts = np.concatenate([postings.counts[some] for some in entries])
     weighed = np.repeat(weights, [len(part) for part in parts])
-    values = weighed * (counts / (counts + for_length(postings.lengths[places], mean_length, k1)))
+    base, per_word = for_mean(mean_length, k1)
+    values = weighed * (counts / (counts + (base + per_word * postings.lengths[places])))
     found, positions = np.unique(places, return_inverse=True)
     scores: Any = np.bincount(positions, values)
     return found.astype(np.int64), scores
