@@ -67,7 +67,6 @@ def measure(given):
         "connections": CONNECTIONS,
         **found,
         **encoding,
-        "changed_codes": changed_codes(model, texts),
         "wanted": WANTED,
     }
 
@@ -193,15 +192,6 @@ def compare_encoding(address, model, texts):
         "service_encodes_per_second": round(service),
         "encode_share": round(service / library, 2),
     }
-
-
-def changed_codes(model, texts):
-    """Count codes that are others with one BLAS thread, as in a worker: sums differ a little."""
-    from threadpoolctl import threadpool_limits
-
-    usual = model.encode(texts)
-    with threadpool_limits(1):
-        return int((usual != model.encode(texts)).any(axis=1).sum())
 
 
 if __name__ == "__main__":
