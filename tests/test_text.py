@@ -131,7 +131,9 @@ def test_weightings():
     assert weigh(counts, "given").toarray().tolist() == [[1, 2], [0, 1]]
     np.testing.assert_allclose(weigh(counts, "tf").toarray()[0], np.array([1, 2]) / 5**0.5)
     np.testing.assert_allclose(weigh(counts, "binary").toarray()[0], [0.5**0.5] * 2)
-    with pytest.raises(InputError, match="tfidf, tf, binary, given. Got 'bm25'"):
+    roots = weigh(counts, "sqrt-tfidf", np.array([1, 3], np.float32))  # moon, orbit
+    np.testing.assert_allclose(roots.toarray()[0], np.array([1, 18**0.5]) / 19**0.5, rtol=1e-6)
+    with pytest.raises(InputError, match="tfidf, sqrt-tfidf, tf, binary, given. Got 'bm25'"):
         weigh(counts, "bm25")
 
 

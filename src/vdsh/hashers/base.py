@@ -29,7 +29,13 @@ from vdsh.metrics.by_threshold import ValidationSearch
 from vdsh.model.encoders import Encoder, Probabilistic
 from vdsh.model.health import bit_health, sample
 from vdsh.model.vectors import check_vectors
-from vdsh.text.counts import Sparse, canonical, inverse_document_frequency, weigh
+from vdsh.text.counts import (
+    WITH_FREQUENCIES,
+    Sparse,
+    canonical,
+    inverse_document_frequency,
+    weigh,
+)
 
 _MOST_CELLS = 200_000_000  # of the labels of all documents, which networks have as floats
 _ENOUGH = 250  # documents that tell how unsure the scores of a model are on average
@@ -75,7 +81,7 @@ class Hasher(Estimator, ABC):
         A score above its threshold gives the bit 1. Learned from the training documents, so one
         new document can be hashed.
     idf_ : ndarray of shape (n_terms,)
-        Only with weighting "tfidf".
+        Only with the weightings "tfidf" and "sqrt-tfidf".
     bit_balance_ : ndarray of shape (n_bits,)
         Share of the training documents that have a 1 there.
     classes_ : list of str
@@ -135,7 +141,7 @@ class Hasher(Estimator, ABC):
         counts = self._validate(X, reset=True)
         self._check_enough(counts)
         labels = self._check_labels(y, counts.shape[0])
-        if self.weighting == "tfidf":
+        if self.weighting in WITH_FREQUENCIES:
             self.idf_ = inverse_document_frequency(counts)
         train = Examples(self._weigh(counts), counts, labels, self._check_vectors(vectors, counts))
         held_out = self._validation_examples(validation, labels)

@@ -37,7 +37,7 @@ class LinearHashing(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
-    weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
+    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="sqrt-tfidf"
         What the map sees; "given" takes the values as they are.
     threshold : {"median", "sign", "best"}, default="sign"
         Where scores are cut; see `VDSH`.
@@ -57,6 +57,7 @@ class LinearHashing(Hasher):
     taught: ClassVar[bool] = True
     encoder = Regression
 
+    weighting: str = "sqrt-tfidf"
     threshold: str = "sign"
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:

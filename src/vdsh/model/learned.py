@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vdsh.codes import check_n_bits, check_threshold
 from vdsh.model.encoders import ENCODERS, Network
 from vdsh.model.network import Decoder
-from vdsh.text.counts import WEIGHTINGS
+from vdsh.text.counts import WEIGHTINGS, WITH_FREQUENCIES
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -70,7 +70,7 @@ def _wanted(name: str, settings: Mapping[str, Any]) -> dict[str, str]:
     shapes = _ALL | encoder.shapes() | _BESIDE.get(name, {})
     shapes |= Decoder.shapes() if encoder is Network else {}
     is_there = {
-        "idf_": settings["weighting"] == "tfidf",
+        "idf_": settings["weighting"] in WITH_FREQUENCIES,
         "D_ b_decoder_": settings.get("decoder_size"),
         "U_ b_labels_": name != "vdsh",
         "W5_ b5_ W6_ b6_": name == "vdsh-sp",

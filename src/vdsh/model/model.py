@@ -215,7 +215,7 @@ class Model:
 
     @property
     def weighting(self) -> str:
-        """How terms are weighed: "tfidf", "tf", "binary" or "given"."""
+        """How terms are weighed; see `weigh`."""
         return str(self.settings["weighting"])
 
     @property

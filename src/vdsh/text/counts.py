@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _FIRST = np.zeros(1, np.int64)
-WEIGHTINGS = ("tfidf", "tf", "binary", "given")
+WEIGHTINGS = ("tfidf", "sqrt-tfidf", "tf", "binary", "given")
+WITH_FREQUENCIES = ("tfidf", "sqrt-tfidf")  # those that need document frequencies
 _NOTHING = 1e-30  # a smaller count is none: one over it would be more than a float can hold
 
 
@@ -87,9 +88,10 @@ def weigh(counts: Sparse, weighting: str, idf: NDArray[np.float32] | None = None
     Parameters
     ----------
     counts : csr_array of shape (n_docs, n_terms)
-    weighting : {"tfidf", "tf", "binary", "given"}
+    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}
+        "sqrt-tfidf" takes the square root of each count.
     idf : ndarray of shape (n_terms,)
-        From `inverse_document_frequency`; needed for `tfidf`.
+        From `inverse_document_frequency`; needed for those two.
     """
     values = weights(counts, weighting, idf)
     return Counts(values, counts.indices, counts.indptr, counts.shape).to_csr()
@@ -106,9 +108,9 @@ def weights(
         return values
     if weighting == "binary":
         values = (values != 0).astype(np.float32)
-    elif weighting == "tfidf":
+    elif weighting in WITH_FREQUENCIES:
         assert idf is not None
-        values *= idf[counts.indices]
+        values = (np.sqrt(values) if weighting == "sqrt-tfidf" else values) * idf[counts.indices]
     values *= _inverse_lengths(values, counts.indptr)
     return values
 

@@ -59,8 +59,7 @@ def related(
         if progress:
             progress(Report(1, 1, done, unit="neighbours"))
 
-    roots = csr_array((np.sqrt(counts.data), counts.indices, counts.indptr), shape=counts.shape)
-    words = weigh(roots, "tfidf", inverse_document_frequency(counts))
+    words = weigh(counts, "sqrt-tfidf", inverse_document_frequency(counts))
     work = max(_ENTRIES * counts.shape[0], _WORK)
     candidates, _ = nearest(words, MOST_NEIGHBOURS, work=work, progress=lambda x: show(0.6 * x))
     about, weight = document_vectors(words), np.float32(1)
