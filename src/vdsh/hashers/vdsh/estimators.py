@@ -25,7 +25,7 @@ class VDSH(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
-    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="sqrt-tfidf"
+    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="tfidf"
         What the encoder sees; "given" takes the values as they are.
     threshold : {"median", "sign", "best"}
         What turns the mean of a latent dimension into a bit: its median over the training
@@ -115,7 +115,6 @@ class VDSH(Hasher):
     taught: ClassVar[bool] = True
     encoder = Network
 
-    weighting: str = "sqrt-tfidf"
     threshold: str = "sign"
     hidden_size: int | None = None
     decoder_size: int = 200
