@@ -110,7 +110,8 @@ def run(
     learned_from = {"documents": len(shown), "labelled": sum(shown)}
     tried: list[dict[str, Any]] = []
     best: tuple[Trial, str] | None = None
-    for settings in choices(cell, learned_from):
+    settled = choices(cell, learned_from)
+    for settings in settled:
         trial = fit(cell, data, settings, device=device, progress=progress)
         # Our models choose their epoch on validation and keep the preset's threshold.
         own = cell.model in PAPER or cell.preset == "best"
@@ -121,7 +122,7 @@ def run(
             found = {"settings": settings, "threshold": threshold, "validation": score}
             tried.append(found | {"seconds": round(trial.seconds, 1)})
     assert best is not None
-    extra = {"learned_from": learned_from, "made_by": version(cell.model), "tried": tried}
+    extra = {"learned_from": learned_from, "made_by": version(cell.model, settled), "tried": tried}
     if cell.map:
         extra |= place(cell.dataset, cell.seed, root, best[0].scores)
     return _record(cell, data, *best) | extra
@@ -220,8 +221,10 @@ def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
 
 def is_finished(cell: Cell, result: dict[str, Any] | None) -> bool:
     """Tell whether a result was made by today's code and has tried the candidates of today."""
-    if result is None or result.get("made_by") != version(cell.model):
+    if result is None:
         return False
     today = choices(cell, result["learned_from"])
+    if result.get("made_by") != version(cell.model, today):
+        return False
     tried = [one["settings"] for one in result["tried"]]
     return all(one in tried for one in today) and all(one in today for one in tried)

@@ -12,6 +12,7 @@ how many documents make a batch: 100, or so few that an epoch has about 300 upda
 epochs of 7,000 documents would else be two thousand updates, a hundredth of the authors'.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vdsh.errors import InputError
@@ -73,6 +74,9 @@ PROTOCOL = 2
 # 2: the start was not judged, and halves judged no epochs.
 # `linear`, 2: it regressed on numbers, not on signs.
 METHOD = dict.fromkeys(METHODS, 1) | dict.fromkeys(OURS, 4) | {"linear": 3}
+# The graph of related documents, which `linear` learns from, and ours with a `neighbor_share`.
+# 1: word vectors of 5,000 terms, and walks of 40 steps.
+GRAPH = 2
 
 # Our defaults with one thing changed, to see what each is worth.
 ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -134,10 +138,12 @@ def _open_questions(dataset: str) -> list[dict[str, Any]]:
     return choices
 
 
-def version(model: str) -> dict[str, Any]:
-    """Return what a cell of today's code says about itself.
+def version(model: str, choices: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return what a cell of today's code that chooses among such settings says about itself.
 
-    >>> version("lsh")
+    >>> version("lsh", [{"weighting": "tfidf"}])
     {'method': 1, 'protocol': 2}
     """
-    return {"method": METHOD[model], "protocol": PROTOCOL}
+    joined = model == "linear" or any(one.get("neighbor_share") for one in choices)
+    graph = {"graph": GRAPH} if joined else {}
+    return {"method": METHOD[model], "protocol": PROTOCOL} | graph

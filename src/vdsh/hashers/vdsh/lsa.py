@@ -18,7 +18,9 @@ from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 
 _TOPICS, _WORD_VECTORS, _GIVEN = 56, 32, 64  # dimensions at most; the last of vectors
-_MOST_TO_LEARN, _MOST_TERMS = 50_000, 5_000  # documents, and terms that have vectors
+_MOST_TO_LEARN = 50_000  # documents
+_TERMS, _MOST_TERMS = 5_000, 10_000  # that have vectors; beyond the first number, those that
+_DEPENDABLE = 20  # documents have
 _MORE = 10  # axes that are looked for, so that those taken are exact
 _PASSES = 4  # over the documents, to find the axes of LSA
 _BLOCK, _ROWS = 500, 512  # terms, and rows of a matrix, that are a task
@@ -67,11 +69,12 @@ def _word_vectors(words: csr_array) -> Floats:
 
     The axes are those of the positive pointwise mutual information of terms (O. Levy and
     Y. Goldberg, "Neural word embedding as implicit matrix factorization", NIPS 2014), of the
-    5,000 most frequent; a rarer term has the vector 0.
+    5,000 most frequent, and up to 10,000 that 20 documents have; a rarer term has the vector 0.
     """
     some = words[sample(words.shape[0], _MOST_TO_LEARN)]
     frequency = np.bincount(some.indices, minlength=words.shape[1])
-    terms = np.sort(np.argsort(-frequency, kind="stable")[:_MOST_TERMS])
+    n = min(max(_TERMS, np.count_nonzero(frequency >= _DEPENDABLE)), _MOST_TERMS)
+    terms = np.sort(np.argsort(-frequency, kind="stable")[:n])
     together = _information(csr_array(some[:, terms]))
     vectors = np.zeros((words.shape[1], _dimensions(some, _WORD_VECTORS)), np.float32)
     values, axes = top_eigenvectors(together, vectors.shape[1] + _MORE, steps=5, every=1)
