@@ -28,7 +28,8 @@ from relevance_tasks import LANGUAGES, SEVEN, TASKS, Task, load, long_documents
 
 from vdsh import Document, JointModel, TextHasher, VectorHasher, open_store
 from vdsh.embed import embed
-from vdsh.paper.settings import METHOD
+from vdsh.hashers import HASHERS
+from vdsh.paper.settings import GRAPH, METHOD
 from vdsh.text.tokenizer import tokenize
 
 NEAREST = 100  # kept of each ranking
@@ -90,7 +91,8 @@ def contenders(name, task, folder, given):
 def fitted(task: Task, method: str = "linear", *, quick: bool = False) -> TextHasher:
     """Learn a model from the documents of a task, or take the one that is kept."""
     settings = {"epochs": 1} if quick and method == "vdsh" else {}
-    facts = repr((method, METHOD[method], BITS, settings, task.texts)).encode()
+    learned = METHOD[method], GRAPH, HASHERS[method](BITS).get_params()
+    facts = repr((method, learned, settings, task.texts)).encode()
     folder = KEPT / hashlib.sha256(facts).hexdigest()[:16]
     if folder.exists():
         return TextHasher.load(folder)

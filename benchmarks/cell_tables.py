@@ -97,6 +97,19 @@ def hops() -> str:
     return markdown(["test", *LENGTHS], lines)
 
 
+def beside_02() -> str:
+    """Show precision at 100 of VDSH with version 0.2 and now, and the difference."""
+    lines = []
+    for corpus in ("20newsgroups", "reuters20", "tmc", "rcv1"):
+        rows = read(f"before_{corpus}")["rows"]
+        name = DATASETS[corpus]
+        lines.append([f"{name}, 0.2", *(number(row["0.2"]) for row in rows)])
+        lines.append([f"**{name}, now**", *(number(row["now"]) for row in rows)])
+        apart = (f"{row['difference']:+.4f} ± {row['error']:.4f}" for row in rows)
+        lines.append(["difference", *apart])
+    return markdown(["test", *LENGTHS], lines)
+
+
 def teacher() -> str:
     """Show precision at 100 without and with a teacher."""
     lines = []

@@ -181,6 +181,7 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
     "only": worked.vectors_alone,
     "hops": cells.hops,
+    "beside 0.2": cells.beside_02,
     "teacher": cells.teacher,
     "radius": cells.radius,
     "wasted": cells.wasted,

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
+from vdsh.hashers.vdsh import lsa
 from vdsh.hashers.vdsh.lsa import document_vectors, reduce, top_eigenvectors, unit
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.related import _join, related
@@ -72,6 +73,22 @@ def test_words_with_the_same_company_mean_the_same():
     both = csr_array(np.vstack([counts.toarray(), alone.toarray()]))
     a, b, c, d = unit(document_vectors(weighted(both))[-4:])
     assert min(a @ b, c @ d) > 0.7 > 0.3 > max(a @ c, a @ d, b @ c, b @ d)
+
+
+def test_terms_beyond_the_most_frequent_need_documents_for_a_vector(monkeypatch):
+    counts = csr_array(np.random.RandomState(0).poisson(0.4, (60, 20)).astype(np.float32))
+    rare = csr_array(np.eye(60, 5, dtype=np.float32))  # five terms of one document each
+    words = weighted(csr_array(hstack([counts, rare], format="csr")))
+
+    def with_vectors(terms, dependable, most):
+        for name, value in {"TERMS": terms, "DEPENDABLE": dependable, "MOST_TERMS": most}.items():
+            monkeypatch.setattr(f"vdsh.hashers.vdsh.lsa._{name}", value)
+        return np.flatnonzero(np.abs(lsa._word_vectors(words)).max(axis=1) > 1e-6).tolist()
+
+    assert with_vectors(8, 2, 100) == list(range(20))
+    assert len(with_vectors(8, 2, 12)) == 12
+    assert len(with_vectors(8, 61, 100)) == 8
+    assert len(with_vectors(23, 61, 100)) == 23
 
 
 def test_places_have_unit_length_and_a_document_without_words_none():

@@ -17,7 +17,7 @@ import pytest
 
 from vdsh.hashers import HASHERS
 from vdsh.paper.reproduction import stale
-from vdsh.paper.settings import METHOD, PROTOCOL
+from vdsh.paper.settings import GRAPH, METHOD, PROTOCOL, version
 
 RECORDED = Path(__file__).parent / "method_sources.json"
 ROOMS = {
@@ -82,6 +82,14 @@ def test_a_changed_source_has_a_new_version_or_the_same_numbers(name):
 def test_every_committed_cell_is_of_todays_code():
     old = stale(None, Path(__file__).parents[1] / "results" / "cells")
     assert not old, f"Run `vdsh reproduce` for {len(old)} cells, such as {old[0].path}."
+
+
+def test_only_cells_that_learn_from_the_graph_name_its_version():
+    shares = {"paper": 0.0, "defaults": 0.3}
+    named = {name: version("vdsh", [{"neighbor_share": share}]) for name, share in shares.items()}
+    assert "graph" not in named["paper"] and named["defaults"]["graph"] == GRAPH
+    assert version("linear", [{}])["graph"] == GRAPH
+    assert "graph" not in version("itq", [{}])
 
 
 def test_comments_and_docstrings_do_not_count(tmp_path, monkeypatch):

@@ -96,7 +96,7 @@ class ITQ(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
-    weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
+    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="tfidf"
         What the components are of; "given" takes the values as they are,
         which may be vectors; "tf" scales vectors to unit length.
     threshold : {"median", "sign"}, default="sign"

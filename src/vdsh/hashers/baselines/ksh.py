@@ -36,7 +36,7 @@ class KSH(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
-    weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
+    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="tfidf"
         What the kernel compares; "given" takes the values as they are.
     threshold : {"median", "sign"}, default="sign"
         What turns a score into a bit; "sign" is the paper's.

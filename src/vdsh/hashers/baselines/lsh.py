@@ -25,7 +25,7 @@ class LSH(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
-    weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
+    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="tfidf"
         What is projected; "given" takes the values as they are,
         which may be vectors; "tf" scales vectors to unit length.
     threshold : {"median", "sign"}, default="median"

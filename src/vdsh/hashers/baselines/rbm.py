@@ -25,7 +25,7 @@ class StackedRBM(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
-    weighting : {"tfidf", "tf", "binary", "given"}, default="given"
+    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="given"
         What stands for the counts; "given" takes them as they are.
     threshold : {"median", "sign"}, default="median"
         What turns the input of a code unit into a bit.

@@ -43,7 +43,7 @@ class SelfTaughtHashing(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
-    weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
+    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="tfidf"
         What the cosines and the classifiers see; "given" takes the values as they are.
     threshold : {"median", "sign"}, default="sign"
         "sign" takes the classifiers' word, as the paper does; "median" halves the training

@@ -38,7 +38,7 @@ class SHTTM(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8; also the number of topics.
-    weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
+    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="tfidf"
         What the hash function sees; topics are learned from the counts.
     threshold : {"median", "sign"}, default="median"
         What turns a score into a bit; "median" is the paper's.

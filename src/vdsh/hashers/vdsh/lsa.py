@@ -19,8 +19,8 @@ from vdsh.model.health import sample
 
 _TOPICS, _WORD_VECTORS, _GIVEN = 56, 32, 64  # dimensions at most; the last of vectors
 _MOST_TO_LEARN = 50_000  # documents
-_TERMS, _MOST_TERMS = 5_000, 10_000  # that have vectors; beyond the first number, those that
-_DEPENDABLE = 20  # documents have
+_TERMS, _MOST_TERMS = 5_000, 10_000  # that have vectors, and that may have one
+_DEPENDABLE = 20  # documents that a term beyond the first 5,000 needs for a vector
 _MORE = 10  # axes that are looked for, so that those taken are exact
 _PASSES = 4  # over the documents, to find the axes of LSA
 _BLOCK, _ROWS = 500, 512  # terms, and rows of a matrix, that are a task
