@@ -31,6 +31,7 @@ progress        bars
 pipeline        texts to codes
 explain         looking inside a model
 search          exact Hamming search
+retrieval       from a query to rows of documents, best first
 store           documents and codes together
 client          a store on another machine
 export          codes for other programs

@@ -1,15 +1,12 @@
 """How good a trained model is on documents it has not seen, beside chance and exact tf-idf."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from vdsh.documents import Document
 from vdsh.evaluation.protocol import read_both, yardsticks
 from vdsh.labels import read_labels
 from vdsh.metrics.by_threshold import choose_k
@@ -18,8 +15,10 @@ from vdsh.model import Model, as_model
 from vdsh.model.health import sample
 from vdsh.model.profile import take
 from vdsh.pipeline import TextHasher
-from vdsh.store import open_store
+from vdsh.retrieval.in_memory import search_in_memory
+from vdsh.retrieval.query import encode_texts, read_words
 from vdsh.text.counts import halves
+from vdsh.text.languages import find_language, language
 
 MOST_QUERIES, MOST_DOCUMENTS = 1_000, 20_000  # of more, a fixed sample is looked at: seconds
 MOST_WORDS = 500  # of a document that is cut into halves, and of those that these lie among
@@ -104,13 +103,15 @@ def measure_codes(model: Model, queries: Counted, documents: Counted, *, k: int)
 
 
 def _found_by_both(model: Model, queries: csr_array, documents: csr_array, k: int) -> float:
-    """Say how often a store finds the other half of query i, which is document i, among k hits."""
-    with TemporaryDirectory() as folder, open_store(Path(folder) / "store", model) as store:
-        lying = enumerate(_as_texts(model, documents))
-        store.upsert(Document(str(i), text) for i, text in lying)
-        answers = store.search_many(list(_as_texts(model, queries)), k)
-    found = [str(i) in {hit.id for hit in hits} for i, hits in enumerate(answers)]
-    return float(np.mean(found))
+    """Say how often a search finds the other half of query i, which is document i, among k hits.
+
+    It is the search of a store, over the same indexes in memory.
+    """
+    texts = list(_as_texts(model, documents))
+    searcher = search_in_memory(texts, model.encode(texts), language(find_language(texts)))
+    asked = [read_words(text, "relevance") for text in _as_texts(model, queries)]
+    rankings = [searcher.by_relevance(query, k) for query in encode_texts(model, asked)]
+    return float(np.mean([i in ranking.rows for i, ranking in enumerate(rankings)]))
 
 
 def _as_texts(model: Model, counts: csr_array) -> Iterator[str]:

@@ -156,11 +156,24 @@ class HammingIndex:
         """Whether its codes have numbers."""
         return len(self._numbers) == self._rows.n_rows
 
-    def nearest(self, query: Codes, k: int) -> tuple[Rows, Rows]:
-        """Give rows and numbers of the k codes nearest to one query, nearest first, ties by id."""
+    def nearest(self, query: Codes, k: int, *, allowed: Rows | None = None) -> tuple[Rows, Rows]:
+        """Give rows and numbers of the k codes nearest to one query, nearest first, ties by id.
+
+        `allowed`: the numbers of the codes that may be returned, all of which must be in the index.
+        """
+        mask = None
+        if allowed is not None:
+            mask = np.zeros(self._rows.n_rows, np.bool_)
+            mask[self.rows_of(allowed)] = True
         self._order_ties()
-        rows = self._rows.search(query[None], k).rows[0]
+        rows = self._rows.search(query[None], k, allowed=mask).rows[0]
         return rows, cast(Rows, self._numbers.take(rows))
+
+    def numbers_within(self, query: Codes, radius: int) -> Rows:
+        """Give the numbers of all codes within a radius of one, nearest first, ties by id."""
+        self._order_ties()
+        rows = self._rows.within(query[None], radius)[0].rows
+        return cast(Rows, self._numbers.take(rows))
 
     def rows_of(self, numbers: Rows) -> Rows:
         """Give the rows of numbers, all of which must be in the index."""

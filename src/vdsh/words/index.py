@@ -165,7 +165,7 @@ class WordIndex:
 
         Gives also what tells the shares of others.
         """
-        if self._divided:  # passages count, too
+        if self._divided or not compiled(0):  # passages count, too
             all_ = self.score(asked)
             numbers = all_.in_order(n)[: n + most]
             return all_._replace(numbers=numbers, shares=all_.of(numbers)), all_.of

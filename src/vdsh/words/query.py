@@ -52,6 +52,16 @@ class WordQuery(NamedTuple):
         going_on = last and typed.lower().endswith(last[0])
         return self._replace(unfinished=last[0] if going_on else "")
 
+    @property
+    def has_signs(self) -> bool:
+        """Whether it has phrases, or words to leave out."""
+        return bool(self.phrases or self.without)
+
+    @property
+    def needs_texts(self) -> bool:
+        """Whether only the text of a document says if it fits: where several words are in order."""
+        return bool(self.phrases) or any(len(words) > 1 for words in self.without)
+
     def excluded(self, language: Language) -> list[str]:
         """List the single words to leave out; but for stop words, which nearly all texts have."""
         words = [some[0] for some in self.without if len(some) == 1]
