@@ -151,7 +151,7 @@ def rank(
         Leave out what is only related.
     """
     if target is None or not len(candidates):
-        return _choose(query, candidates, np.zeros(0, np.int64))
+        return nothing(by_relevance=True)
     has_codes = len(query.code) > 0
     scores = np.round(_scores(query, candidates, target), SCORE_DIGITS)
     related = scores < FAR * scores.max()
@@ -168,6 +168,8 @@ def rank(
 
 def rank_by_distance(query: Query, candidates: Candidates, k: int) -> Ranking:
     """Return the k candidates with the nearest codes, ties by id."""
+    if not len(candidates):
+        return nothing()
     distances = _distances(candidates.codes, query.code)
     order = _first(candidates, k, distances)
     return Ranking(rows=candidates.rows[order], distances=distances[order])
@@ -178,6 +180,8 @@ def rank_by_expected_distance(query: Query, candidates: Candidates, k: int) -> R
 
     Unlike a plain distance it counts a bit that the query is unsure of for less.
     """
+    if not len(candidates):
+        return nothing()
     expected = expected_distances(candidates.codes, np.asarray(query.probabilities, float))
     distances = _distances(candidates.codes, query.code)
     order = np.lexsort((candidates.id_order, distances, expected))[:k]
@@ -186,20 +190,28 @@ def rank_by_expected_distance(query: Query, candidates: Candidates, k: int) -> R
     )
 
 
+def nothing(*, by_relevance: bool = False) -> Ranking:
+    """Return a ranking of no documents."""
+    rows = np.zeros(0, np.int64)
+    if not by_relevance:
+        return Ranking(rows=rows, distances=rows)
+    return Ranking(rows=rows, distances=rows, scores=np.zeros(0), related=np.zeros(0, bool))
+
+
 def _choose(
     query: Query,
     candidates: Candidates,
     order: Rows,
-    scores: NDArray[np.float64] | None = None,
-    related: NDArray[np.bool_] | None = None,
+    scores: NDArray[np.float64],
+    related: NDArray[np.bool_],
 ) -> Ranking:
     # A text that came without a vector says nothing about the bits of one.
     n_bytes = len(query.code) if query.rotated_vector is not None else query.n_topic_bits // 8
     return Ranking(
         rows=candidates.rows[order],
         distances=_distances(candidates.codes[order, :n_bytes], query.code[:n_bytes]),
-        scores=np.zeros(0) if scores is None else scores,
-        related=np.zeros(0, bool) if related is None else related,
+        scores=scores,
+        related=related,
     )
 
 

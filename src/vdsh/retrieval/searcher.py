@@ -81,16 +81,33 @@ class Searcher:
 
     Parameters
     ----------
-    words : WordIndex
+    words : WordIndex or None
+        None where only codes are searched.
     codes : HammingIndex
         Of the same documents, numbered by their rows; empty where they have no codes.
     documents : Documents
+    corrects : bool, default=True
+        Whether to look for what words that no document has were meant to be.
     """
 
-    def __init__(self, words: WordIndex, codes: HammingIndex, documents: Documents) -> None:
-        self.words = words
+    def __init__(
+        self,
+        words: WordIndex | None,
+        codes: HammingIndex,
+        documents: Documents,
+        *,
+        corrects: bool = True,
+    ) -> None:
+        self._words = words
+        self._corrects = corrects
         self.codes = codes
         self.documents = documents
+
+    @property
+    def words(self) -> WordIndex:
+        """The word index."""
+        assert self._words is not None, "this searcher was made to look for codes alone"
+        return self._words
 
     def by_relevance(self, query: Query, k: int, *, strict: bool = False) -> Ranking:
         """Find the k best documents by words and code together.
@@ -100,7 +117,7 @@ class Searcher:
         """
         found = self._look_up(query.words or NO_WORDS)
         query = query.with_words(found.words)
-        n_wanted = _n_candidates(found.words, k)
+        n_wanted = n_candidates(found.words, k)
         few = self.documents.few_rows()
         if few is not None:
             matches = self.words.score(found.asked)
@@ -129,10 +146,7 @@ class Searcher:
 
     def by_expected_distance(self, query: Query, k: int) -> Ranking:
         """Find the k documents with the least expected distance among the nearest by code."""
-        n_wanted = max(4 * k, NEAREST_BY_EXPECTED)
-        if query.lacks_part:
-            n_wanted *= 4
-        candidates = self._candidates(self._nearest(query.code, n_wanted))
+        candidates = self._candidates(self._nearest(query.code, n_nearest_by_expected(query, k)))
         return rank_by_expected_distance(query, candidates, k)
 
     def within(self, query: Query, radius: int, limit: int | None = None) -> Ranking:
@@ -145,7 +159,7 @@ class Searcher:
         """Look up the words of a query; those that no document has are corrected if possible."""
         asked = self.words.look_up(words)
         corrections = {}
-        for word in asked.missing[:MOST_CORRECTED]:
+        for word in asked.missing[: MOST_CORRECTED if self._corrects else 0]:
             others = self.words.meant(word, unfinished=word == words.unfinished)
             if others:
                 corrections[word] = others[0]
@@ -259,6 +273,13 @@ def is_among(rows: Rows, others: Rows) -> NDArray[np.bool_]:
     return places_of(rows, others)[1]
 
 
-def _n_candidates(words: WordQuery, k: int) -> int:
+def n_candidates(words: WordQuery, k: int) -> int:
+    """Return how many of the best by words are looked at, and of the nearest by code."""
     # Texts are read to find phrases, so fewer documents are looked at.
     return 2 * k if words.phrases else max(2 * k, LEAST_CANDIDATES)
+
+
+def n_nearest_by_expected(query: Query, k: int) -> int:
+    """Return how many of the nearest are put in order by their expected distance."""
+    n = max(4 * k, NEAREST_BY_EXPECTED)
+    return 4 * n if query.lacks_part else n

@@ -11,8 +11,8 @@ import orjson
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
+from vdsh.store.engine import Stored
 from vdsh.store.engines.postgres.tables import escape, fields_json, unescape
-from vdsh.store.hits import Found
 from vdsh.store.rows import Rows
 from vdsh.text.languages import Language
 from vdsh.words.counting import OPENING, Counted, Opening, count_terms
@@ -112,12 +112,11 @@ def to_json(rows: Rows, texts: Sequence[str], language: Language) -> tuple[str, 
     return orjson.dumps(values).decode(), orjson.dumps(passages).decode() if passages else "", words
 
 
-def to_found(row: Sequence[Any]) -> Found:
-    """Read what the `columns` of `Tables` and a distance hold."""
-    id, text, labels, metadata, code, *distance = row
+def to_stored(row: Sequence[Any]) -> Stored:
+    """Read what the `columns` of `Tables` hold."""
+    id, text, labels, metadata, code = row
     known = None if labels is None else tuple(map(unescape, labels))
-    document = Document(unescape(id), unescape(text), known, json.loads(metadata))
-    return Found(document, to_code(code), *distance)
+    return Document(unescape(id), unescape(text), known, json.loads(metadata)), to_code(code)
 
 
 def to_code(bits: bytes) -> bytes:
