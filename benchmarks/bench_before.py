@@ -19,9 +19,9 @@ import numpy as np
 from common import run
 
 from vdsh.errors import InputError
-from vdsh.evaluation import evaluate_codes
 from vdsh.hashers import HASHERS
 from vdsh.jit import load_kernels
+from vdsh.paper.protocol import evaluate_codes
 from vdsh.paper.reference import BITS, DATASETS
 
 SEEDS = range(3, 11)

@@ -54,7 +54,7 @@ def radius() -> str:
             for n_bits in (16, 32):
                 cell = Cell(dataset, model, n_bits)
                 ours = DEFAULTS.radius_precision(cell._replace(preset="best"))
-                line += [show(FIRST.radius_precision(cell)), f"**{show(ours)}**"]
+                line += [number(FIRST.radius_precision(cell)), f"**{number(ours)}**"]
             lines.append(line)
     head = [f"{n} bits, {kind}" for n in (16, 32) for kind in ("paper's settings", "defaults")]
     return markdown(["corpus", "model", *head], lines)

@@ -30,9 +30,9 @@ from urllib.parse import SplitResult, urlsplit
 import numpy as np
 
 from vdsh.datasets import load
-from vdsh.datasets.base import Dataset
 from vdsh.jit import load_kernels
-from vdsh.paper import provenance
+from vdsh.paper.datasets.base import Dataset
+from vdsh.paper.provenance import provenance
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"

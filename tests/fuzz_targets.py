@@ -20,10 +20,10 @@ from safetensors.numpy import load, save
 
 import mutants
 from vdsh import TextHasher, corpus_map
-from vdsh.datasets.formats import read_vectors
 from vdsh.documents import Document, read_documents
 from vdsh.documents.readers import read_file
 from vdsh.documents.split import place_of, split_text
+from vdsh.paper.datasets.formats import read_vectors
 from vdsh.search import HammingIndex
 from vdsh.search.index_file import FORMAT, MAGIC, map_arrays, write_arrays
 from vdsh.server.tokens import read_tokens

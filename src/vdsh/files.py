@@ -5,6 +5,7 @@ it is finished, and is then renamed; so after a crash, too, its name never stand
 Modes are those that the umask gives to any new file.
 """
 
+import gzip
 import os
 import secrets
 import shutil
@@ -55,6 +56,15 @@ def new_files(*paths: Path) -> Iterator[list[Path]]:
     finally:
         for draft in drafts:
             draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_gzip_file(path: Path) -> Iterator[gzip.GzipFile]:
+    """Write a gzip file that is whole or absent; the same content gives the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(path) as draft, draft.open("wb") as raw:
+        with gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
+            yield file
 
 
 @contextmanager

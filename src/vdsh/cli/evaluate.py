@@ -75,7 +75,7 @@ def _read(
     data: str, database: str | None, root: str | None, seed: int, reading: options.Reading
 ) -> Given:
     """Read the documents that search, and those that are searched where they are others."""
-    from vdsh.datasets import DATASETS, load
+    from vdsh.paper.datasets import DATASETS, load
 
     if Path(data).exists() or data == "-":
         files = [reading.documents(file) for file in (data, database) if file]
@@ -97,7 +97,7 @@ def _report(
 ) -> dict[str, list[float]]:
     """Measure one model, or two side by side; give the first one's values of each query."""
     from vdsh.evaluation import compare
-    from vdsh.evaluation.protocol import evaluate_among, evaluate_codes
+    from vdsh.paper.protocol import evaluate_among, evaluate_codes
 
     (asked, searched), found = given, []
     for _, hasher in hashers:

@@ -14,7 +14,7 @@ from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.corpus_map import CorpusMap
-    from vdsh.datasets import Source
+    from vdsh.paper.datasets import Source
 
 EXAMPLES = {
     "export": "Example: vdsh research export news-store --to faiss --out news.faiss",
@@ -102,7 +102,7 @@ def datasets(
     quiet: bool = options.QUIET,
 ) -> None:
     """List the data sets, or show the source, licence and local files of one."""
-    from vdsh.datasets import DATASETS, base, find
+    from vdsh.paper.datasets import DATASETS, base, find
 
     if download and name is None:
         raise InputError(
@@ -119,8 +119,8 @@ def datasets(
 
 def _facts(source: "Source", root: str | None) -> dict[str, Any]:
     """Gather what is known of a data set; `where` is None where it is not here."""
-    from vdsh.datasets.base import data_folder
     from vdsh.files import cache_folder
+    from vdsh.paper.datasets.base import data_folder
 
     folders = [one / source.folder for one in (data_folder(root), cache_folder()) if one]
     here = [str(folder) for folder in folders if source.is_in(folder)]
