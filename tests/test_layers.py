@@ -1,6 +1,6 @@
 """The order of the house: a room imports rooms above it in this list, never those below.
 
-It is the list of the design, with the rooms that were added later (`docs/decisions.md`).
+It is the list of the design, with the rooms that were added later.
 """
 
 import ast

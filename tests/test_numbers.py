@@ -316,8 +316,6 @@ def test_rounding_is_that_of_the_digits_shown():
 
 def test_pages_name_only_scripts_and_results_that_are_there():
     for page in PAGES:
-        if page.name == "decisions.md":
-            continue  # it tells what was
         for name in re.findall(
             r"\b((?:bench_)\w+\.py|results/[\w/-]+\.jsonl?(?:\.gz)?)", page.read_text()
         ):

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,15 @@ import pytest
 from vdsh.errors import WriteError
 from vdsh.paper import cell_files
 from vdsh.paper.cells import Cell
+
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def test_committed_results_stay_small():
+    files = [path for path in RESULTS.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert len(files) <= 60
+    assert sum(path.stat().st_size for path in files) <= 3_000_000
 
 
 def record(values, **fields):
