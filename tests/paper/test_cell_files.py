@@ -11,7 +11,6 @@ from vdsh.errors import WriteError
 from vdsh.paper import cell_files
 from vdsh.paper.cells import Cell
 
-
 RESULTS = Path(__file__).parents[2] / "results"
 
 

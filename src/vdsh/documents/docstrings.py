@@ -99,7 +99,8 @@ def _read_all(files: list[tuple[Path, str]]) -> Iterator[list[Document]]:
 def _read(path: Path, module: str) -> list[Document]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
+            # Invalid escapes in other people's strings.
+            warnings.simplefilter("ignore")
             tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, OSError, RecursionError):
         return []

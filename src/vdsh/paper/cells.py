@@ -26,6 +26,9 @@ from vdsh.paper.settings import candidates, version
 K = 100
 RADIUS = 2
 
+# Equal to no setting.
+_ABSENT = object()
+
 
 class Cell(NamedTuple):
     """What to run.
@@ -199,7 +202,8 @@ def is_finished(cell: Cell, record: dict[str, Any] | None) -> bool:
     if record.get("made_by") != version(cell.model, today):
         return False
     tried = [record["settings"] | trial["settings"] for trial in record["tried"]]
-    return all(one in tried for one in today) and all(one in today for one in tried)
+    is_complete = all(settings in tried for settings in today)
+    return is_complete and all(settings in today for settings in tried)
 
 
 def with_shared_settings(tried: list[dict[str, Any]]) -> dict[str, Any]:
@@ -212,12 +216,12 @@ def with_shared_settings(tried: list[dict[str, Any]]) -> dict[str, Any]:
     shared = {
         name: value
         for name, value in first.items()
-        if all(name in one["settings"] and one["settings"][name] == value for one in tried)
+        if all(trial["settings"].get(name, _ABSENT) == value for trial in tried)
     }
     trials = []
-    for one in tried:
-        varied = {name: value for name, value in one["settings"].items() if name not in shared}
-        trials.append(one | {"settings": varied})
+    for trial in tried:
+        varied = {name: value for name, value in trial["settings"].items() if name not in shared}
+        trials.append(trial | {"settings": varied})
     return {"settings": shared, "tried": trials}
 
 

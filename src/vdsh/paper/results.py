@@ -106,7 +106,8 @@ class Results:
         records = self.of_seeds(cell)
         if not records:
             return None
-        return float(np.mean([one["radius_precision"][one["threshold"]] for one in records]))
+        values = [record["radius_precision"][record["threshold"]] for record in records]
+        return float(np.mean(values))
 
     def shown(self, cells: Iterable[Cell]) -> list[str]:
         """Write the precision of some cells, or dashes where they were not run."""

@@ -21,7 +21,8 @@ _SMALLER_BATCHES = {"reuters": 25, "reuters20": 25, "tmc": 25, "20newsgroups": 5
 # The threshold (median or sign) is chosen there too, at no cost.
 GRIDS: dict[str, list[dict[str, Any]]] = {
     "sth": [
-        {"n_neighbors": 25, "C": 1.0},  # the method's own paper
+        # Those of the method's own paper.
+        {"n_neighbors": 25, "C": 1.0},
         {"n_neighbors": 25, "C": 0.1},
         {"n_neighbors": 100, "C": 0.1},
         {"n_neighbors": 200, "C": 0.03},

@@ -167,14 +167,14 @@ def data_folder(root: str | os.PathLike[str] | None) -> Path | None:
 
 def locate(source: Source, root: str | os.PathLike[str] | None, *, quiet: bool) -> Path:
     """Find the folder of a corpus; without a data folder it is downloaded into the cache."""
-    given = data_folder(root)
-    if given is None:
+    all_corpora = data_folder(root)
+    if all_corpora is None:
         return download(source, quiet=quiet)
-    folder = given / source.folder
+    folder = all_corpora / source.folder
     if not source.is_in(folder):
-        wanted = " or ".join(f"'{folder / name}'" for name in source.layout)
+        places = " or ".join(f"'{folder / name}'" for name in source.layout)
         raise MissingFileError(
-            f"The corpus '{source.name}' is not here: no {wanted}. Give the folder that holds it "
+            f"The corpus '{source.name}' is not here: no {places}. Give the folder that holds it "
             "with root= or the environment variable VDSH_DATA, or neither to download it."
         )
     return folder

@@ -72,10 +72,10 @@ def fetch(file: File, folder: Path, *, home: str, quiet: bool = False) -> Path:
 
 def _check(file: File, path: Path) -> None:
     with path.open("rb") as handle:
-        found = hashlib.file_digest(handle, "sha256").hexdigest()
-    if file.sha256 not in (None, found):
+        checksum = hashlib.file_digest(handle, "sha256").hexdigest()
+    if file.sha256 not in (None, checksum):
         raise DownloadError(
-            f"{file.name} has the wrong checksum and is not used: sha256 {found} instead of "
+            f"{file.name} has the wrong checksum and is not used: sha256 {checksum} instead of "
             f"{file.sha256}. Download it again, or check its source."
         )
 

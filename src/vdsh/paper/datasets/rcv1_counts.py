@@ -54,15 +54,15 @@ def recover_counts(
         raise InputError(f"Weights must be positive. Got {weights.data.min()}.")
     terms = _term_offsets(_sample(weights, sample), np.log(np.log(n_training)))
     levels = np.empty(weights.nnz, np.int32)
-    reproduced = 0
+    n_reproduced = 0
     for start in range(0, weights.shape[0], _BLOCK):
         block = weights[start : start + _BLOCK]
         first = weights.indptr[start]
-        found, good = _read_levels(block, terms)
-        levels[first : first + block.nnz] = found
-        reproduced += good
+        block_levels, n_reproduced_here = _read_levels(block, terms)
+        levels[first : first + block.nnz] = block_levels
+        n_reproduced += n_reproduced_here
     counts = csr_array((levels + 1, weights.indices, weights.indptr), shape=weights.shape)
-    return counts, reproduced / weights.nnz
+    return counts, n_reproduced / weights.nnz
 
 
 def _read_levels(weights: csr_array, terms: Floats) -> tuple[NDArray[np.int32], int]:
@@ -72,9 +72,9 @@ def _read_levels(weights: csr_array, terms: Floats) -> tuple[NDArray[np.int32], 
     documents = _low(bounds, logs)
     documents += _realign(bounds, logs - documents[rows], np.full(len(documents), np.inf))
     levels = _nearest_levels(logs - documents[rows])
-    again = np.exp(_LEVELS[levels] + terms[columns])
-    again /= np.sqrt(np.bincount(rows, again**2, minlength=weights.shape[0]))[rows]
-    return levels, int(np.sum(np.abs(again / weights.data - 1) < 1e-3))
+    reproduced = np.exp(_LEVELS[levels] + terms[columns])
+    reproduced /= np.sqrt(np.bincount(rows, reproduced**2, minlength=weights.shape[0]))[rows]
+    return levels, int(np.sum(np.abs(reproduced / weights.data - 1) < 1e-3))
 
 
 def _triples(weights: csr_array) -> tuple[Bounds, Floats, NDArray[np.intp], NDArray[np.int32]]:
@@ -161,15 +161,15 @@ def _realign(bounds: Bounds, residuals: Floats, limits: Floats) -> Floats:
     low = np.zeros(len(sizes))
     low[sizes > 0] = values[bounds[:-1][sizes > 0]]
     # No move could improve these.
-    good = ~over & (best >= 0.9 * sizes) & (low > -_TOLERANCE)
-    for chosen, tried in ((~good & ~over, 3), (over, _HIGHEST)):
+    is_settled = ~over & (best >= 0.9 * sizes) & (low > -_TOLERANCE)
+    for chosen, n_levels in ((~is_settled & ~over, 3), (over, _HIGHEST)):
         rows = np.flatnonzero(chosen & (sizes > 0))
-        own = values[np.isin(groups, rows)]
+        chosen_values = values[np.isin(groups, rows)]
         firsts = bounds[rows]
         owners = np.repeat(np.arange(len(rows)), sizes[rows])
-        for tenth, level in product(range(7), range(tried)):
+        for tenth, level in product(range(7), range(n_levels)):
             move = values[firsts + sizes[rows] * tenth // 10] - _LEVELS[level]
-            fit = _fit(owners, own, move)
+            fit = _fit(owners, chosen_values, move)
             better = (move <= limits[rows]) & (fit > best[rows] + 1e-9)
             best[rows[better]] = fit[better]
             moves[rows[better]] = move[better]

@@ -44,11 +44,13 @@ def parse(folder: Path) -> None:
         part: formats.read_vectors(folder / file.name, n_terms=30_438)
         for part, file in _VECTORS.items()
     }
-    ids = [f"{part}/{i}" for part, found in parts.items() for i in range(1, len(found.ids) + 1)]
-    numbers = [row for found in parts.values() for row in found.numbers]
-    values = csr_array(vstack([found.values for found in parts.values()], format="csr"))
-    vectors = formats.Vectors(ids, numbers, formats.as_counts(values))
-    formats.write_counts(folder, vectors, _NAMES)
+    ids = []
+    labels = []
+    for part, vectors in parts.items():
+        ids += [f"{part}/{number}" for number in range(1, len(vectors.ids) + 1)]
+        labels += vectors.numbers
+    values = csr_array(vstack([vectors.values for vectors in parts.values()], format="csr"))
+    formats.write_counts(folder, formats.Vectors(ids, labels, formats.as_counts(values)), _NAMES)
 
 
 SOURCE = Source(
