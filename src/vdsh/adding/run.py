@@ -28,7 +28,7 @@ from vdsh.adding.roots import (
     check_options,
 )
 from vdsh.documents import Document, read_documents
-from vdsh.documents.document import check_characters, in_batches, length
+from vdsh.documents.document import in_batches, is_id, length
 from vdsh.documents.folder import FoundFile, Skipped, find_files, read_found
 from vdsh.documents.readers import UnreadableError
 from vdsh.documents.source import check_encoding
@@ -41,7 +41,7 @@ LOCK = ".add.lock"
 # A file may change twice within one tick of the file system's clock, which is up to two seconds
 # long (FAT): what was changed so shortly before it was read is read again by the next run.
 TICK = 2 * 10**9  # nanoseconds
-LARGE = 2**20  # bytes of a file that is named before it is read
+LARGE = 2**20  # bytes of a file, or of several, before which what is read is named
 MANY_RECORDS = 256  # that are read between two calls of `working_on`
 
 Listener = Callable[[str, int], None]
@@ -136,7 +136,7 @@ def add_files(
     given.update({name: value for name, value in others.items() if value is not None})
     given = check_options(given)
     check_encoding(given.get("encoding", DEFAULTS["encoding"]))
-    check_characters(given.get("id_prefix", ""))
+    _check_id_prefix(given.get("id_prefix", ""))
     checked = check_paths(paths)
     with _alone(store):
         run = _Run(
@@ -265,6 +265,7 @@ class _OneRoot:
         self.seen: set[str] = set()
         self.unread: dict[str, bool] = {}
         self.n_repeated = 0
+        self.n_bytes_said = run.n_bytes  # when `working_on` was called last
 
     def write(self) -> None:
         """Write what is new, batch by batch, each before its marks.
@@ -280,8 +281,8 @@ class _OneRoot:
             self.run.progress(self.run.count())
         if self.n_repeated:
             self.run.notice(
-                f"{self.n_repeated:,} records of {self.path} have the id of a later one, which "
-                "replaced them. Where they are different documents, name another --id-field."
+                f"Records of {self.path} that a later one of the same id replaced: "
+                f"{self.n_repeated:,}. If they are other documents: --id-field names another field."
             )
 
     def _write_batch(self, batch: Mapping[str, _Item]) -> None:
@@ -395,7 +396,8 @@ class _OneRoot:
         options = self._hash_of_options(found)
         if mark.startswith(f"{facts} {options} ") and not self.run.again:
             return _Item(id, mark, None)
-        if found.size >= LARGE:
+        if found.size >= LARGE or self.run.n_bytes >= self.n_bytes_said + LARGE:
+            self.n_bytes_said = self.run.n_bytes
             self.run.working_on(id, self.run.n_bytes)
         now = time.time_ns()
         is_fresh = any(abs(now - then) < TICK for then in (found.modified, found.changed))
@@ -406,7 +408,6 @@ class _OneRoot:
             html=self.root.option("html"),
         )
         self.run.n_bytes += found.size
-        self.run.working_on(id, self.run.n_bytes)
         content = _hash(f"{fields.get('title', '')}\0{text}")
         is_same = mark.rpartition(" ")[2] == content and not self.run.again
         document = None if is_same else Document(id, text, None, fields)
@@ -443,14 +444,23 @@ class _OneRoot:
             self.root.guessed_fields = list(reader.text_fields)
 
 
+def _check_id_prefix(prefix: str) -> None:
+    if not is_id(prefix):
+        raise InputError(
+            "id_prefix must have no line breaks and no other control characters. "
+            f"Got {prefix!r}. Give another one (--id-prefix)."
+        )
+
+
 def _same_ids(path: str, root: Root, other: Root, ids: Sequence[str]) -> InputError:
     """Say that two roots have documents of the same ids, and what to do."""
     more = f" and {len(ids) - 1:,} more of the same ids" if len(ids) > 1 else ""
-    example = f"{Path(root.place).name.partition('.')[0] if root.key else 'stdin'}:"
+    shown = "Standard input" if path == STDIN else f"'{path}'"
+    example = "stdin:" if path == STDIN else f"{Path(root.place).name.partition('.')[0]}:"
     return InputError(
-        f"'{path}' and '{other.place}' both have a document '{ids[0]}'{more}. None of these was "
-        f"replaced. To keep both, put something before the ids of '{path}': --id-prefix "
-        f"{shlex.quote(example)}. To replace the older ones: --replace."
+        f"{shown} and '{other.place}' both have a document '{ids[0]}'{more}. None of these was "
+        f"replaced. To keep both, put something before the ids of {shown}: --id-prefix "
+        f"{shlex.quote(example)} To replace the older ones: --replace"
     )
 
 

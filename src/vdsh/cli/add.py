@@ -1,7 +1,6 @@
 """`vdsh add` and `learn`: files into a store that learns from them."""
 
 import json
-import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
@@ -29,7 +28,6 @@ KEPT = "add/"  # where the store remembers its embedding model
 GROWN = 1.5  # times the documents that the model learned from
 LEAST = 50  # new documents, to say whether they drifted
 MOST_NAMED = 3  # files in a sentence
-BETWEEN_UPDATES = 0.2  # seconds, of the bar
 _BITS = option(128, "Length of the codes, a multiple of 8.")
 _EMBED = option(
     None,
@@ -41,6 +39,7 @@ _EMBED = option(
 
 @options.reads_documents
 def add(
+    context: typer.Context,
     store: str = options.STORE,
     paths: list[str] = argument(
         ...,
@@ -77,7 +76,7 @@ def add(
     if embed not in (None, "none"):
         embed_texts(["a text"], embed)  # or say that it cannot
     others = {"include": include, "exclude": exclude, "keep": keep, "id_prefix": id_prefix}
-    given = options.given_options()
+    given = options.given_options(context)
     how = {name: value for name, value in reading.how().items() if name in given}
     how |= {name: value for name, value in others.items() if name in given}
     with vdsh.open_store(store) as opened, catch_warnings():
@@ -140,16 +139,12 @@ def _adding_bar(*, enabled: bool) -> "Iterator[tuple[Callable[[int], None], List
     columns = ("{task.fields[count]:,} documents", "{task.fields[reading]}")
     with progress_bar(*map(TextColumn, columns), enabled=enabled) as bar:
         task = bar.add_task("adding", total=None, count=0, reading="")
-        last = time.monotonic()
 
         def progress(n: int) -> None:
             bar.update(task, count=n)
 
         def working_on(name: str, n_bytes: int) -> None:
-            nonlocal last
-            if time.monotonic() - last > BETWEEN_UPDATES:
-                last = time.monotonic()
-                bar.update(task, reading=f"{n_bytes / 1e6:,.0f} MB read, now {name}")
+            bar.update(task, reading=f"{n_bytes / 1e6:,.0f} MB read, now {name}")
 
         yield progress, working_on
 

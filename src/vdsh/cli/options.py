@@ -11,9 +11,7 @@ from inspect import Parameter, Signature, signature
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
-import click
 import typer
-from click.core import ParameterSource
 from typer.core import TyperCommand
 
 from vdsh.errors import InputError
@@ -100,11 +98,10 @@ class Reading(NamedTuple):
             return draw(zip(documents, numbers, strict=False), **how), next(numbers)
 
 
-def given_options() -> set[str]:
+def given_options(context: typer.Context) -> set[str]:
     """Return the names of the options that are on the command line, also with their defaults."""
-    context = click.get_current_context()
-    given = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-    return {name for name in context.params if context.get_parameter_source(name) in given}
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
 BY_DEFAULT = Reading(*(each.default for each in Reading._field_defaults.values()))
