@@ -447,7 +447,7 @@ def test_a_pattern_that_fits_nothing_is_named_and_not_remembered(vdsh, notes):
     for option in ("--include=*.zzz", "--exclude=*"):
         result = vdsh("add", "store", "notes", option, *quiet)
         assert result.returncode == 1
-        assert "leaves none of the 3 files in notes" in result.stderr
+        assert "leaves no file in notes, which has 3." in result.stderr
     assert "3 added" in vdsh("add", "store", "notes", *quiet).stdout
     assert vdsh("add", "store", "notes", "--include=*.zzz", *quiet).returncode == 1
     assert "0 removed" in vdsh("add", "store", "notes", *quiet).stdout
@@ -460,7 +460,18 @@ def test_a_pattern_may_fit_nothing_in_one_of_several_folders(vdsh, notes, tmp_pa
     (tmp_path / "more" / "a.rst").write_text("a")
     result = vdsh("add", "store", "more", "notes", "--include=*.md", "--learn", "never", "-q")
     assert "2 added" in result.stdout
-    assert "leaves none of the 1 files in more" in result.stderr
+    assert "leaves no file in more, which has 1." in result.stderr
+
+
+@pytest.mark.posix("has pipes")
+def test_a_pipe_is_skipped_and_a_link_to_a_table_is_read_as_one(store, tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    found = add_files(store, [tmp_path / "pipe.jsonl"])
+    assert found.skipped == {"is not a regular file": ["pipe.jsonl"]}
+    lines_of(tmp_path / "version-3", x="red moon")
+    (tmp_path / "news.jsonl").symlink_to("version-3")
+    assert counts(add_files(store, [tmp_path / "news.jsonl"])) == (1, 0, 0, 0)
+    assert ids(store) == ["x"]
 
 
 def test_an_option_that_there_is_not_is_named(store, notes):
@@ -604,6 +615,17 @@ def test_progress_says_what_is_left_only_where_that_is_known(vdsh, notes, monkey
     line = vdsh("add", "store", str(notes), "--learn", "never").stderr.splitlines()[0]
     assert line.startswith("adding 3 documents 0:00:0")
     assert "left" not in line
+
+
+def test_progress_names_large_files_and_counts_what_was_read(vdsh, notes, tmp_path, monkeypatch):
+    monkeypatch.setattr("vdsh.progress.SECONDS", 0)
+    (notes / "large.txt").write_text("moon " * 2**19)
+    lines = vdsh("add", "store", str(notes), "--learn", "never").stderr
+    assert "adding 0 documents 0 MB read, now notes/large.txt" in lines
+    assert "adding 4 documents 3 MB read, now notes/moon.txt" in lines
+    lines_of(tmp_path / "a.jsonl", **{f"x{i}": "moon " * 1000 for i in range(600)})
+    lines = vdsh("add", "store", "a.jsonl", "--learn", "never").stderr
+    assert "adding 0 documents 1 MB read, now a.jsonl" in lines
 
 
 def test_add_learns_and_says_when_to_learn_again(vdsh, tmp_path, monkeypatch):

@@ -112,9 +112,9 @@ class Roots:
         """
         place = os.path.realpath(path)
         _check_outside_of_stores(path, place)
-        facts = os.stat(place)
+        facts = os.stat(path)
         there = self._at(place)
-        before = there or self._moved_to(place)
+        before = there or self._moved_to(place, facts)
         root = Root(
             key=before.key if before else "",
             place=there.place if there else place,
@@ -124,12 +124,12 @@ class Roots:
             state=(facts.st_size, facts.st_mtime_ns),
             guessed_fields=before.guessed_fields if before else [],
         )
-        root = _with_options(root, before, given)
+        root = _with_options(root, path, before, given)
         other = self._with_the_ids_of(root)
         if other is not None:
             _check_replaceable(root, other, replace=replace and before is None)
             before = other
-            root = _with_options(dataclasses.replace(root, key=other.key), other, given)
+            root = _with_options(dataclasses.replace(root, key=other.key), path, other, given)
         if not root.key:
             root.key = self._new_key(root.name)
         return root, before
@@ -175,16 +175,17 @@ class Roots:
             if root.place == place:
                 return root
         for root in self._all.values():
-            if os.path.exists(root.place) and os.path.samefile(root.place, place):
+            if all(map(os.path.exists, (root.place, place))) and os.path.samefile(
+                root.place, place
+            ):
                 return root
         return None
 
-    def _moved_to(self, place: str) -> Root | None:
+    def _moved_to(self, place: str, facts: os.stat_result) -> Root | None:
         """Find the root that was moved to a place: the same folder or file, with the same content.
 
         Device and inode alone prove nothing: they are given to a new file when one was deleted.
         """
-        facts = os.stat(place)
         for root in self._all.values():
             if tuple(root.identity) != (facts.st_dev, facts.st_ino):
                 continue
@@ -241,10 +242,10 @@ def check_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def _with_options(root: Root, before: Root | None, given: Mapping[str, Any]) -> Root:
+def _with_options(root: Root, path: str, before: Root | None, given: Mapping[str, Any]) -> Root:
     """Return a root with the options that apply to it: those of now win over remembered ones."""
     options = {**(before.options if before else {}), **given}
-    kind = _kind(root.place, options)
+    kind = _kind(path, options)
     applying = {name: options[name] for name in _OPTIONS_OF[kind] if name in options}
     differing = {name: value for name, value in applying.items() if value != DEFAULTS[name]}
     return dataclasses.replace(root, kind=kind, options=differing)
@@ -253,7 +254,8 @@ def _with_options(root: Root, before: Root | None, given: Mapping[str, Any]) -> 
 def _kind(path: str, options: Mapping[str, Any]) -> str:
     if os.path.isdir(path):
         return FOLDER
-    return RECORDS if options.get("format") or holds_records(path) else FILE
+    has_records = bool(options.get("format")) or holds_records(path)
+    return RECORDS if has_records and os.path.isfile(path) else FILE  # not a pipe
 
 
 def _read_record(key: str, record: str) -> Root:

@@ -336,7 +336,7 @@ class _OneRoot:
         options = {"include": include, "exclude": exclude}
         flags = _as_flags({name: patterns for name, patterns in options.items() if patterns})
         return (
-            f"{flags} leaves none of the {n_files:,} files in {self.path}. Nothing was changed "
+            f"{flags} leaves no file in {self.path}, which has {n_files:,}. Nothing was changed "
             "there, and the patterns are not remembered for it. Patterns are as in a .gitignore."
         )
 
