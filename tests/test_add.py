@@ -194,6 +194,18 @@ def test_links_in_circles_odd_names_and_empty_files_do_no_harm(store, notes):
     assert sum(map(len, found.skipped.values())) == 2
 
 
+@pytest.mark.linux("names are bytes")
+@pytest.mark.parametrize("name", [b"caf\xe9", b"two\nlines", b'a\'b "c" %'])
+def test_a_folder_may_have_an_odd_name_itself(place, tmp_path, name):
+    folder = os.path.join(os.fsencode(tmp_path), name)
+    os.mkdir(folder)
+    with open(folder + b"/a.txt", "w") as file:
+        file.write("the red moon")
+    with open_store(place) as store:
+        assert counts(add_files(store, [os.fsdecode(folder)])) == (1, 0, 0, 0)
+        assert counts(add_files(store, [os.fsdecode(folder)])) == (0, 0, 0, 1)
+
+
 def test_a_store_inside_the_folder_is_not_added(notes):
     with open_store(notes / "store") as store:
         assert counts(add_files(store, [notes])) == (3, 0, 0, 0)
@@ -324,6 +336,9 @@ def test_two_tables_of_one_name_go_together_where_their_ids_differ(store, tmp_pa
     add_files(store, [first])
     assert counts(add_files(store, [second])) == (1, 0, 0, 0)
     assert counts(add_files(store, [first, second])) == (0, 0, 0, 2)
+    lines_of(second, x="from b")
+    with pytest.raises(InputError, match="--id-prefix b/"):
+        add_files(store, [second])
 
 
 def test_standard_input_does_not_replace_what_a_file_has(vdsh, tmp_path):

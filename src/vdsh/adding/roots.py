@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vdsh.documents.document import NOT_IN_IDS
 from vdsh.documents.reader import holds_records
 from vdsh.documents.source import MAX_DOCUMENT_SIZE
 from vdsh.errors import InputError
@@ -275,7 +276,7 @@ def _by_root(owners: Mapping[str, Root]) -> Iterator[tuple[Root, list[str]]]:
 
 
 def _name_of(path: str) -> str:
-    return os.path.basename(os.path.abspath(path))
+    return NOT_IN_IDS.sub("\ufffd", os.path.basename(os.path.abspath(path)))
 
 
 def _check_replaceable(root: Root, other: Root, *, replace: bool) -> None:

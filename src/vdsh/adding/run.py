@@ -456,7 +456,10 @@ def _same_ids(path: str, root: Root, other: Root, ids: Sequence[str]) -> InputEr
     """Say that two roots have documents of the same ids, and what to do."""
     more = f" and {len(ids) - 1:,} more of the same ids" if len(ids) > 1 else ""
     shown = "Standard input" if path == STDIN else f"'{path}'"
-    example = "stdin:" if path == STDIN else f"{Path(root.place).name.partition('.')[0]}:"
+    place = Path(root.place)
+    example = "stdin:" if path == STDIN else f"{place.name.partition('.')[0]}:"
+    if place.name == Path(other.place).name:
+        example = f"{place.parent.name}/"
     return InputError(
         f"{shown} and '{other.place}' both have a document '{ids[0]}'{more}. None of these was "
         f"replaced. To keep both, put something before the ids of {shown}: --id-prefix "
