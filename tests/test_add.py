@@ -173,6 +173,26 @@ def test_what_cannot_be_read_just_now_stays_as_it_was_read(store, notes, monkeyp
     assert store.get("notes/moon.txt").text == "the red moon"
 
 
+@pytest.mark.posix("takes rights away")
+def test_what_may_not_be_read_just_now_stays_and_is_named(store, notes, monkeypatch):
+    """The tests may run as root, who may read anything."""
+
+    def scandir(path):
+        if os.path.basename(path) in denied:
+            raise PermissionError(13, "Permission denied")
+        return really(path)
+
+    really, denied = os.scandir, {"2024"}
+    add_files(store, [notes])
+    monkeypatch.setattr(folder_module.os, "scandir", scandir)
+    found = add_files(store, [notes])
+    assert (found.removed, found.kept, found.dropped) == (0, ["notes/2024/"], [])
+    assert len(store) == 3
+    denied.add("notes")
+    with pytest.raises(InputError, match="Cannot read folder"):
+        add_files(store, [notes])
+
+
 def test_a_link_whose_target_is_away_keeps_its_document(store, notes):
     (notes / "link.txt").symlink_to(notes / "moon.txt")
     add_files(store, [notes])

@@ -265,7 +265,7 @@ def _read_record(key: str, record: str) -> Root:
 
 def _check_outside_of_stores(path: str, place: str) -> None:
     for folder in Path(place, "-").parents:
-        if (folder / PARTS[0]).is_file():
+        if os.path.isfile(folder / PARTS[0]):  # False, too, where that may not be looked up
             raise InputError(f"'{path}' is inside the store '{folder}'. Add files from elsewhere.")
 
 

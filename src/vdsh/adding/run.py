@@ -239,9 +239,12 @@ class _Run:
     def _remove(self, one: "_OneRoot") -> None:
         """Remove the documents of files and records that have vanished."""
         gone = [] if one.root.option("keep") else one.vanished()
-        unread = [id for id in one.unread if id in one.known]
-        self.dropped.extend(set(gone).intersection(unread))
-        self.kept.extend(set(unread).difference(gone))
+        removed = set(gone)
+        for id in one.unread:
+            if id in removed:
+                self.dropped.append(id)
+            elif id in one.known or (id.endswith("/") and one.keeps_some_below(id)):
+                self.kept.append(id)
         shared = self.roots.owners(gone, besides=one.root)
         self.removed += self.store.delete([id for id in gone if id not in shared])
         self.roots.have_read_again(shared)
@@ -316,6 +319,10 @@ class _OneRoot:
             raise _same_ids(self.path, self.root, owners[conflicts[0]], conflicts)
         self.run.roots.disown(owners)
         return there
+
+    def keeps_some_below(self, folder: str) -> bool:
+        """Say whether documents are kept of a folder that cannot be read."""
+        return self.unread[folder] and any(id.startswith(folder) for id in self.known)
 
     def idle_patterns(self) -> str:
         """Say that the patterns leave none of the files there are, where that is so.
