@@ -76,8 +76,12 @@ def check(store: str = options.STORE, as_json: bool = options.JSON) -> None:
 
     If something is wrong, it says what to do and exits with 1.
     """
+    from vdsh.progress import busy
+
     with vdsh.open_store(store, create=False) as opened:
-        found, n_documents = opened.check(), opened.count()
+        with busy("checking"):
+            found = opened.check()
+        n_documents = opened.count()
     lines = found or [f"All is well: {n_documents:,} documents."]
     say({"documents": n_documents, "problems": found}, *lines, as_json=as_json)
     if found:
@@ -89,9 +93,12 @@ def compact(store: str = options.STORE, as_json: bool = options.JSON) -> None:
 
     Previous models are removed too. A database server keeps the space for new documents.
     """
+    from vdsh.progress import busy
+
     with vdsh.open_store(store, create=False) as opened:
         before = opened.info()["bytes"]
-        opened.compact()
+        with busy("compacting"):
+            opened.compact()
         after = opened.info()["bytes"]
     line = f"{opened.path} has no previous models any more."
     if after is not None:
@@ -125,9 +132,12 @@ def restore(
     as_json: bool = options.JSON,
 ) -> None:
     """Restore a store from a backup into a new folder."""
+    from vdsh.progress import busy
     from vdsh.store import restore_store
 
-    with restore_store(file, store) as opened:
+    with busy("restoring"):
+        restored = restore_store(file, store)
+    with restored as opened:
         n_documents = opened.count()
     line = f"{store} holds {n_documents:,} documents."
     say({"store": store, "documents": n_documents}, line, as_json=as_json)
@@ -200,9 +210,12 @@ def drift(
     It compares documents that the model has not seen, or a random sample of them, with those held
     out when it learned. Exits with 3 if they differ, with 0 if not or if there are too few.
     """
+    from vdsh.progress import busy
+
     with vdsh.open_store(store, create=False) as opened:
         if docs is None:
-            found = opened.drift(recent=recent)
+            with busy("comparing"):
+                found = opened.drift(recent=recent)
         else:
             with reading.stream(docs) as documents:
                 found = opened.drift(documents, recent=recent)

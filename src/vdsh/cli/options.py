@@ -57,11 +57,13 @@ class Reading(NamedTuple):
     )
     labels_field: str = option("labels", "Field of the labels.")
     drop_field: list[str] | None = option(None, "Field to leave out; repeat for several.")
-    encoding: str = option("utf-8", "Encoding; in a folder detected per file.")
+    encoding: str = option("utf-8", "Encoding of what is neither UTF-8 nor has a byte order mark.")
     delimiter: str | None = option(None, "Delimiter of CSV; by default detected from the header.")
-    html: bool = option(False, "Texts are HTML: leave out tags, decode entities.", "--html")
+    html: bool = option(
+        False, "Texts are HTML: leave out tags, decode entities.", "--html/--no-html"
+    )
     max_document_size: int = option(16 * 2**20, "Maximum bytes per document.", min=1)
-    follow: bool = option(False, "Follow links that lead out of a folder.", "--follow")
+    follow: bool = option(False, "Follow links that lead out of a folder.", "--follow/--no-follow")
     quiet: bool = QUIET
 
     def how(self) -> dict[str, Any]:
@@ -94,6 +96,12 @@ class Reading(NamedTuple):
         numbers = count()
         with self.stream(source) as documents:
             return draw(zip(documents, numbers, strict=False), **how), next(numbers)
+
+
+def given_options(context: typer.Context) -> set[str]:
+    """Return the names of the options that are on the command line, also with their defaults."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
 BY_DEFAULT = Reading(*(each.default for each in Reading._field_defaults.values()))

@@ -28,6 +28,14 @@ _PACKED = 4  # a file with pictures may be so many times larger than its text
 class UnreadableError(InputError):
     """A file has no text to read; the message is the reason alone, such as "is not text"."""
 
+    passing = False
+
+
+class UnreadableNowError(UnreadableError):
+    """A file cannot be read now, and may be later: a lack of rights, half of a file, no parser."""
+
+    passing = True
+
 
 class Contents(NamedTuple):
     """What a file says: its text, and its title where it has one."""
@@ -37,13 +45,17 @@ class Contents(NamedTuple):
 
 
 def read_file(
-    path: str | os.PathLike[str], *, encoding: str = "utf-8", limit: int = MAX_DOCUMENT_SIZE
+    path: str | os.PathLike[str],
+    *,
+    encoding: str = "utf-8",
+    limit: int = MAX_DOCUMENT_SIZE,
+    html: bool = False,
 ) -> Contents:
     """Read a regular file, packed or not, by what the ending of its name says; else as text.
 
     `encoding` is that of text which is neither UTF-8 nor marked, `limit` the most bytes, unzipped:
-    four times as many for PDF and DOCX, which have pictures. Raises `UnreadableError` for whatever
-    is wrong with it.
+    four times as many for PDF and DOCX, which have pictures. `html` says that text is HTML whatever
+    its ending. Raises `UnreadableError` for whatever is wrong with it.
     """
     name = os.fspath(path)
     ending = Path(name.lower().removesuffix(".gz")).suffix
@@ -52,7 +64,8 @@ def read_file(
     text = decode_whole(_bytes_of(name, limit, encoding), encoding)
     if text is None:
         raise UnreadableError(NOT_TEXT)
-    return _checked(ending, partial(_of_text, ending, text), limit)
+    kind = _HTML[0] if html and ending != ".ipynb" else ending
+    return _checked(ending, partial(_of_text, kind, text), limit)
 
 
 def _bytes_of(name: str, limit: int, encoding: str | None = None) -> bytes:
@@ -66,9 +79,9 @@ def _bytes_of(name: str, limit: int, encoding: str | None = None) -> bytes:
                 raise UnreadableError(NOT_TEXT)
             data: bytes = stream.read(limit + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise UnreadableError("is damaged gzip") from None
+        raise UnreadableNowError("is damaged gzip") from None
     except OSError as error:
-        raise UnreadableError(f"cannot be read ({error.strerror or error})") from None
+        raise UnreadableNowError(f"cannot be read ({error.strerror or error})") from None
     if len(data) > limit:
         raise UnreadableError(f"{TOO_LARGE} {limit:,} bytes")
     return data
@@ -81,7 +94,7 @@ def _checked(ending: str, read: Callable[[], Contents], limit: int) -> Contents:
     except UnreadableError:
         raise
     except Exception as error:
-        raise UnreadableError(f"is not {ending[1:].upper()}, or is damaged") from error
+        raise UnreadableNowError(f"is not {ending[1:].upper()}, or is damaged") from error
     if len(text) > limit:
         raise UnreadableError(f"{TOO_LARGE} {limit:,} characters of text")
     return Contents(_encodable(text), " ".join(_encodable(title).split())[:200])
@@ -115,7 +128,7 @@ def _pdf(data: bytes, limit: int) -> Contents:
 
         import pypdf
     except ImportError:
-        raise UnreadableError(str(missing_package("", "pypdf", "files")).strip()) from None
+        raise UnreadableNowError(str(missing_package("", "pypdf", "files")).strip()) from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells every oddity of a file
     reader = pypdf.PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):

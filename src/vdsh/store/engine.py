@@ -133,6 +133,10 @@ class Engine(ABC):
         """Return the documents of some ids, in any order."""
 
     @abstractmethod
+    def present(self, ids: Sequence[str]) -> set[str]:
+        """Return which of some ids have a document."""
+
+    @abstractmethod
     def count(self, where: Tree | None) -> int:
         """Count documents."""
 

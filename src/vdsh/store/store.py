@@ -144,6 +144,17 @@ class Store(Learning, Verbs):
         """Return the texts of some ids, of those that are there."""
         return {one.document.id: one.document.text for one in self._look_up(ids)}
 
+    def get_many(self, ids: Sequence[str]) -> dict[str, Document]:
+        """Return the documents of some ids, of those that are there."""
+        return {one.document.id: one.document for one in self._look_up(ids)} if ids else {}
+
+    def present(self, ids: Iterable[str]) -> set[str]:
+        """Return which of some ids are there; their texts are not read."""
+        found = set[str]()
+        for batch in in_batches(ids, BATCH):
+            found |= self._ask(methodcaller("present", batch))
+        return found
+
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
         return self._ask_once(lambda engine: engine.labels())

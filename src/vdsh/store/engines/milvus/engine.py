@@ -134,6 +134,13 @@ class Milvus(Engine):
     def look_up(self, ids: Sequence[str]) -> list[Found]:
         return list(self._fetch([to_key(id) for id in ids]).values())
 
+    def present(self, ids: Sequence[str]) -> set[str]:
+        found = set[str]()
+        for some in in_parts([to_key(id) for id in ids], MANY_DOCUMENTS):
+            rows = self._documents.query(f"id in {some}", ["id"])
+            found.update(from_key(row["id"]) for row in rows)
+        return found
+
     def count(self, where: Tree | None) -> int:
         """Count documents; those that Milvus cannot count are looked at one by one."""
         expression = self._expression(where)

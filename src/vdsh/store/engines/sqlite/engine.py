@@ -112,6 +112,10 @@ class Sqlite(Engine):
         with self._database.reading() as connection:
             return Snapshot(connection).look_up(ids)
 
+    def present(self, ids: Sequence[str]) -> set[str]:
+        with self._database.reading() as connection:
+            return Snapshot(connection).present(ids)
+
     def count(self, where: Tree | None) -> int:
         with self._database.reading() as connection:
             return Snapshot(connection, where).count()

@@ -142,6 +142,10 @@ class Snapshot:
         """Fetch those documents that are there."""
         return [to_found(row) for row in self._look_up(COLUMNS, ids)]
 
+    def present(self, ids: Sequence[str]) -> set[str]:
+        """Say which of some documents are there."""
+        return {id for (id,) in self._look_up("id", ids)}
+
     def _index_of_all(self, code: Codes) -> HammingIndex:
         found = self.few or self._all("row, id, code")
         ids, codes = read_codes([(id, code) for _, id, code in found], len(code))
