@@ -31,7 +31,7 @@ MANY_DOCUMENTS = 1000  # fetched at a time
 TRIES = 5  # to read a document that others replace
 MOST_TERMS = 1000  # of a query
 BY_WORDS = f"all words (Milvus BM25): the {NEAREST:,} best and the {NEAREST:,} nearest, re-ordered"
-FIELDS = ["id", "code", "document", "pieces"]
+FIELDS = ["id", "code", "document", "pieces", "check_sum"]
 
 _making = Lock()
 
@@ -267,7 +267,8 @@ class Milvus(Engine):
                 replaced.append(row["id"])
                 continue
             body = "".join([pieces[key] for key in keys]) if keys else row["document"]
-            found[row["id"]] = Found(to_document(row["id"], body), self._code(row))
+            document = to_document(row["id"], body, row["check_sum"])
+            found[row["id"]] = Found(document, self._code(row))
         if replaced and not tries:
             raise FolderError(
                 f"'{self.shown}' is damaged: a part of the document {show(from_key(replaced[0]))} "

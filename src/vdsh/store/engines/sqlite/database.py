@@ -11,8 +11,9 @@ from typing import Any
 
 from vdsh.errors import DamageError, EngineError, FolderError, InputError, WriteError
 from vdsh.model import Model
+from vdsh.store.check_sums import sum_of
 from vdsh.store.engine import FORMAT, PARTS, Progress
-from vdsh.store.engines.sqlite.schema import META, TABLES, is_ours, read_schema
+from vdsh.store.engines.sqlite.schema import META, TABLES, is_ours, note_facts, read_schema, write_values
 from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
 from vdsh.store.engines.sqlite.words import create_words
 from vdsh.store.model import to_pieces
@@ -20,7 +21,6 @@ from vdsh.store.model import to_pieces
 FILE = PARTS[0]
 MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
 TURN, PAUSE = 1.0, 0.12  # seconds of work before others may write, and for them to do so
-ADD_MODEL = "INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?)"
 
 
 class Database:
@@ -70,9 +70,9 @@ class Database:
             if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in TABLES:
                     connection.execute(statement)
-                connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+                note_facts(connection, meta)
                 create_words(connection)
-                connection.executemany(ADD_MODEL, to_pieces(model))
+                add_model(connection, model)
         return self.meta()
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -108,17 +108,23 @@ class Database:
 
     def remembered(self, prefix: str) -> dict[str, str]:
         """See `vdsh.store.engine.KeyValues`."""
-        query = "SELECT substr(key, ?), value FROM key_values WHERE key > ? AND key < ?"
+        query = "SELECT key, value, check_sum FROM key_values WHERE key > ? AND key < ?"
         with self.reading() as connection:
             # "0" follows the slash.
-            found = connection.execute(query, (len(prefix) + 1, prefix, f"{prefix[:-1]}0"))
-            return dict(found.fetchall())
+            rows = connection.execute(query, (prefix, f"{prefix[:-1]}0")).fetchall()
+        for key, value, check_sum in rows:
+            if sum_of(key, value) != check_sum:
+                raise FolderError(
+                    f"What '{self.shown}' remembers of its sources is damaged. Restore a backup, "
+                    "or index the documents into a new store."
+                )
+        return {key.removeprefix(prefix): value for key, value, _ in rows}
 
     def remember(self, prefix: str, values: Mapping[str, str]) -> None:
         """See there."""
         rows = [(prefix + key, value) for key, value in values.items()]
         with self.writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO key_values VALUES (?, ?)", rows)
+            write_values(connection, "key_values", rows)
 
     def forget(self, keys: Sequence[str]) -> None:
         """See there."""
@@ -282,6 +288,12 @@ class Database:
             f"'{self.shown / FILE}' is not as vdsh writes it ({error}). Restore a copy, or index "
             "the documents into a new store."
         )
+
+
+def add_model(connection: Connection, model: Model) -> None:
+    """Keep the files of a model, unless they are there."""
+    rows = ((*piece, sum_of(*map(str, piece[:3]), piece[3])) for piece in to_pieces(model))
+    connection.executemany("INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?, ?)", rows)
 
 
 def read_meta(connection: Connection) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from vdsh.words import DamagedWordsError, Segment
 
 ALL_WORDS = "all words (BM25)"
 DAMAGED_WORDS = f"damaged: the next search makes them anew, or re-orders the {NEAREST:,} nearest"
-INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
+INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class Sqlite(Engine):
