@@ -239,7 +239,7 @@ def test_a_newer_format_is_refused(postgres_server, fitted):
     open_store(url, fitted).close()
     with postgres_server.connect("plain") as connection:
         connection.execute("UPDATE newer_meta SET value = '99' WHERE key = 'format'")
-    assert "has format 99; this version reads 4" in message_of(lambda: open_store(url))[1]
+    assert "has format 99; this version reads 5" in message_of(lambda: open_store(url))[1]
 
 
 # -- making stores ---------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_a_model_that_was_exchanged_is_noticed(store, folder, corpus):
     change(folder, "DELETE FROM models")
     rows = [(store.model.fingerprint, *row[1:]) for row in to_pieces(as_model(other))]
     with sqlite3.connect(folder / "store.sqlite") as connection:
-        connection.executemany("INSERT INTO models VALUES (?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO models VALUES (?, ?, ?, ?, 0)", rows)
     connection.close()
     with open_store(folder) as again, pytest.raises(FolderError, match="is not the one this store"):
         again.search("orbit")
@@ -176,7 +176,7 @@ def test_a_store_of_a_newer_format(store, folder):
     with sqlite3.connect(folder / "store.sqlite") as connection:
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     connection.close()
-    with pytest.raises(FolderError, match="has format 99; this version reads 4. Upgrade"):
+    with pytest.raises(FolderError, match="has format 99; this version reads 5. Upgrade"):
         open_store(folder)
     change(folder, "UPDATE meta SET value = '2' WHERE key = 'format'")
     with pytest.raises(FolderError, match="has format 2; this version reads 4. Index the doc"):

@@ -400,3 +400,26 @@ def test_space_is_given_back(folder, corpus):
     with open_store(folder) as store:
         assert everything(store) == found
         assert store.check() == []
+
+
+def test_of_two_restores_to_one_folder_the_second_replaces_nothing(folder, tmp_path, monkeypatch):
+    import vdsh.store.opening as opening
+
+    file, place = tmp_path / "copy.vdsh", tmp_path / "again"
+    with open_store(folder) as store:
+        store.back_up(file)
+        store.delete(["001"])
+        store.back_up(tmp_path / "later.vdsh")
+    unpack = opening._unpack
+
+    def meanwhile(*arguments):
+        unpack(*arguments)
+        monkeypatch.setattr(opening, "_unpack", unpack)
+        restore_store(tmp_path / "later.vdsh", place).close()
+
+    monkeypatch.setattr(opening, "_unpack", meanwhile)
+    with pytest.raises(OutputExistsError, match="exists by now"):
+        restore_store(file, place)
+    with open_store(place) as store:
+        assert store.find("001") is None
+    assert not list(tmp_path.glob(".again*"))

@@ -8,7 +8,6 @@ before those are, so a run that was killed is made good by the next one.
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -20,13 +19,12 @@ from vdsh.documents.folder import FoundFile, Skipped, find_files, read_found
 from vdsh.documents.reader import holds_records
 from vdsh.documents.readers import UnreadableError
 from vdsh.documents.source import MAX_DOCUMENT_SIZE
-from vdsh.errors import InputError, MissingFileError, WriteError
-from vdsh.files import lock
+from vdsh.errors import InputError, MissingFileError
 from vdsh.store import Store
 from vdsh.store.engine import PARTS
 
 LONG_BATCH = 8 * 2**20  # characters that end a batch sooner
-ROOTS, TEXTS, LOCK = "root/", "text/", ".add.lock"
+ROOTS, TEXTS = "root/", "text/"
 
 
 class Added(NamedTuple):
@@ -77,7 +75,8 @@ def add_files(
     what has vanished. `progress` is called with the number of documents that were looked at.
     """
     given = check_paths(paths)
-    with _alone(store):
+    # Two runs would count each other's files, or one would write what it has read long before.
+    with store.alone("add", "Another `vdsh add` is adding files to"):
         patterns = {"include": include, "exclude": exclude}
         run = _Run(store, dict(reading or {}), patterns, keep, progress or (lambda _: None))
         for path in given:
@@ -203,26 +202,3 @@ class _Run:
 
 def _hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-@contextmanager
-def _alone(store: Store) -> Iterator[None]:
-    """Hold a lock, so that two runs do not count each other's files, or write what one read late.
-
-    It is a file beside a store in a folder. PostgreSQL has locks of its own, Milvus none.
-    """
-    folder = Path(store.path)
-    with ExitStack() as stack:
-        if not folder.is_dir():
-            is_mine = stack.enter_context(store.hold("add"))
-        else:
-            try:
-                is_mine = lock(stack.enter_context((folder / LOCK).open("a")))
-            except OSError as error:
-                raise WriteError(f"Could not write to '{folder}': {error.strerror}.") from error
-        if not is_mine:
-            raise InputError(
-                f"Another `vdsh add` is adding files to '{store.path}'. "
-                "Try again when it has finished."
-            )
-        yield

@@ -58,8 +58,11 @@ def new_files(*paths: Path) -> Iterator[list[Path]]:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder to write files into, which takes the place of `path` in the end."""
+def new_folder(path: Path, *, replaces: bool = True) -> Iterator[Path]:
+    """Give an empty folder to write files into, which takes the place of `path` in the end.
+
+    Unless it `replaces` what is there by then, that stays, and it raises.
+    """
     draft = _draft_of(path)
     try:
         with explained(path):
@@ -71,7 +74,10 @@ def new_folder(path: Path) -> Iterator[Path]:
                 if file.is_file():
                     file.chmod(draft.stat().st_mode & 0o666)
                     _sync(file)
-            _swap(draft, path)
+            if replaces:
+                _swap(draft, path)
+            else:
+                _put_folder(draft, path)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -99,6 +105,17 @@ def lock(file: IO[Any]) -> bool:
 
 
 @contextmanager
+def locked(file: Path) -> Iterator[bool]:
+    """Hold a lock on a file, which is made; give False where another process holds it."""
+    try:
+        opened = file.open("a")
+    except OSError as error:
+        raise WriteError(f"Could not write to '{file.parent}': {error.strerror}.") from error
+    with opened:
+        yield lock(opened)
+
+
+@contextmanager
 def explained(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what goes wrong while `path` is written into a sentence."""
     try:
@@ -123,6 +140,16 @@ def _draft_of(path: Path) -> Path:
 def _sync(file: Path) -> None:
     with file.open("rb+") as handle:  # Windows syncs only what may be written
         os.fsync(handle.fileno())
+
+
+def _put_folder(draft: Path, path: Path) -> None:
+    """Rename a finished folder, unless another process was faster."""
+    try:
+        draft.rename(path)
+    except OSError as error:
+        if not path.exists():
+            raise
+        raise OutputExistsError(f"'{path}' exists by now. Choose another folder.") from error
 
 
 def _swap(draft: Path, path: Path) -> None:

@@ -89,7 +89,7 @@ class Engine(ABC):
     read_only: bool = False
     _language: Language | None = None  # of the words, once it is known
     own_tool: str = ""  # which tool of the engine's own makes copies of it and gives back space
-    # Holds a lock of a name, as a context: True where no other has it.
+    # Holds a lock of a name, as a context: True where no other has it. Milvus has no locks.
     hold: Callable[[str], AbstractContextManager[bool]] | None = None
     # Gives the n documents that were written last, where that is known.
     written: Callable[[int], list[Found]] | None = None

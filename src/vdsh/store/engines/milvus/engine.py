@@ -7,11 +7,13 @@ method does is said in `Engine`.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from vdsh.errors import FolderError
+from vdsh.files import locked
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
@@ -52,6 +54,8 @@ class Milvus(Engine):
             raise no_store(address.shown)
         self.shown = address.shown
         self._file = Path(address.place) if is_lite else None
+        if is_lite:
+            self.hold = self._hold
         self._collection = check_name(address.name or address.options.get("collection", "vdsh"))
         self._session = Session(address, wait=wait)
         self._values = self.values = KeyValues(self._session, f"{self._collection}_vdsh")
@@ -231,6 +235,12 @@ class Milvus(Engine):
     def close(self) -> None:
         """Close the connection; Milvus Lite stops when nobody uses it any more."""
         self._session.close()
+
+    def _hold(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a lock, which is a file beside that of Milvus Lite; a server has none."""
+        assert self._file is not None
+        lock = f".{self._file.name}.{self._collection}.{name}.lock"
+        return locked(self._file.with_name(lock))
 
     def _check(self) -> None:
         """Raise where the store has got another collection, since this one is gone."""
