@@ -75,7 +75,7 @@ class Learning(Access):
     def learn(
         self,
         *,
-        bits: int = 128,
+        bits: int | None = None,
         labels: bool = False,
         model: "TextHasher | Model | str | os.PathLike[str] | None" = None,
         method: str | None = None,
@@ -90,7 +90,9 @@ class Learning(Access):
 
         Parameters
         ----------
-        bits : int, default=128
+        bits : int, optional
+            Length of the codes. By default 128; 64 where fewer than 128 documents are different,
+            32 where fewer than 64 are. At least 50 are needed.
         labels : bool, default=False
             Learn from the documents' labels too.
         model : TextHasher, Model or path of a model folder, optional
