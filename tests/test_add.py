@@ -325,7 +325,7 @@ def test_ctrl_c_during_learning_leaves_a_store_that_answers_by_words(topics, mon
 
 def test_a_run_that_is_killed_while_it_encodes_can_be_begun_again(topics, tmp_path):
     code = (
-        "import os, sys; from vdsh import Document, open_store; import vdsh.store.reindex as reindex\n"
+        "import os, sys; from vdsh import open_store; import vdsh.store.reindex as reindex\n"
         "reindex.Models.encode_rest = lambda *_: os._exit(9)\n"
         "open_store(sys.argv[1]).learn(bits=16, method='lsh', progress=False)"
     )
@@ -341,7 +341,10 @@ def test_what_cannot_be_learned_is_said(topics, tmp_path):
         topics.learn(labels=True, progress=False)
     with pytest.raises(VdshError, match="multiple of 8"):
         topics.learn(bits=20, progress=False)
-    with open_store(tmp_path / "small") as small, pytest.raises(VdshError, match="50 different documents"):
+    with (
+        open_store(tmp_path / "small") as small,
+        pytest.raises(VdshError, match="50 different documents"),
+    ):
         small.learn()
     assert topics.n_bits == 0
 

@@ -62,7 +62,10 @@ def test_a_sound_store_passes(folder, corpus):
     [
         (OTHER_CODES, "not those of the model"),
         (OTHER_CODES, "index is of other documents"),
-        ("UPDATE documents SET code = zeroblob(2) WHERE row > 78", "2 documents are damaged: '078', '079'"),
+        (
+            "UPDATE documents SET code = zeroblob(2) WHERE row > 78",
+            "2 documents are damaged: '078', '079'",
+        ),
         ("UPDATE documents SET text = text || '.' WHERE row = 5", "damaged: '004'. Delete it and"),
         ("UPDATE documents SET metadata = '{\"a\":1}' WHERE row = 5", "is damaged: '004'"),
         ("UPDATE documents SET labels = '[\"x\"]' WHERE row = 5", "is damaged: '004'"),

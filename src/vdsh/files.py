@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from vdsh.errors import OutputExistsError, VdshError, WriteError
+from vdsh.errors import InputError, OutputExistsError, VdshError, WriteError
 
 
 def cache_folder() -> Path:
@@ -22,6 +22,30 @@ def cache_folder() -> Path:
     if chosen := os.environ.get("VDSH_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vdsh"
+
+
+def data_folder() -> Path:
+    """Give the folder of stores that have only a name: VDSH_HOME, or where the system keeps data.
+
+    That is $XDG_DATA_HOME/vdsh or ~/.local/share/vdsh; ~/Library/Application Support/vdsh on
+    macOS, and %LOCALAPPDATA%/vdsh on Windows.
+    """
+    if chosen := os.environ.get("VDSH_HOME"):
+        return Path(chosen).expanduser().absolute()
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise InputError(
+            "There is no home folder for stores that have only a name. Set VDSH_HOME to a folder "
+            "for them, or give a path, such as ./notes."
+        ) from error
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return base / "vdsh"
 
 
 def check_new(path: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -108,8 +108,9 @@ def learn(
         how: dict[str, Any] = {"labels": labels, "model": model, "method": method, "embed": embed}
         opened.learn(bits=bits, random_state=seed, progress=not quiet, **how)
         path, n, n_bits = opened.path, opened.count(), opened.n_bits
+        name = options.named(opened)
         few = _few_bits(opened, bits, model)
-    line = f"{path} answers by words and codes of {n_bits} bits: {n:,} documents.{few}"
+    line = f"{name} answers by words and codes of {n_bits} bits: {n:,} documents.{few}"
     say({"store": path, "documents": n, "bits": n_bits}, line, as_json=as_json)
 
 
@@ -132,7 +133,8 @@ def _print(store: "Store", found: "Added", *, as_json: bool) -> None:
     n = facts["documents"]
     line = (
         f"{found.added:,} added, {found.changed:,} changed, {found.removed:,} removed, "
-        f"{n_skipped:,} skipped; {store.path} holds {n:,} document{'' if n == 1 else 's'}."
+        f"{n_skipped:,} skipped; {options.named(store)} holds {n:,} "
+        f"document{'' if n == 1 else 's'}."
     )
     say(facts | {"skipped": n_skipped, "reasons": found.skipped}, line, as_json=as_json)
     for reason, ids in found.skipped.items():
@@ -150,12 +152,13 @@ def _learn_if_worth(
     has = store.n_bits and embed in (None, store.model.embedder or "none")
     if when == "never" or (when == "auto" and (has or not store.count())):
         if store.n_bits and (why := _outgrown(store, found.added + found.changed)):
-            typer.echo(f"{why} To learn again: vdsh learn {store.path}", err=True)
+            typer.echo(f"{why} To learn again: vdsh learn {options.named(store)}", err=True)
         return
     try:
         store.learn(bits=bits, embed=embed, progress=not quiet)
     except KeyboardInterrupt:
-        typer.echo(f"{store.path} answers as before. To learn: vdsh learn {store.path}", err=True)
+        name = options.named(store)
+        typer.echo(f"{name} answers as before. To learn: vdsh learn {name}", err=True)
         raise
     except VdshError as error:  # too few documents, or nothing to learn with: words answer
         if when == "now":
@@ -164,7 +167,7 @@ def _learn_if_worth(
         return
     typer.echo(
         f"Learned codes of {store.n_bits} bits.{_few_bits(store, bits)} "
-        f"Next: vdsh search {store.path} SOME WORDS",
+        f"Next: vdsh search {options.named(store)} SOME WORDS",
         err=True,
     )
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from vdsh.errors import EngineError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
+from vdsh.store.addresses import STORE_FILE
 from vdsh.store.hits import Found, ParsedQuery, choose_from, pages
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, reorder
 from vdsh.store.reindex import Models
@@ -26,7 +27,7 @@ class ModelChangedError(EngineError):
 
 FORMAT = 5  # of what a store says about itself, and of its tables
 # Of a store in a folder, and of its backup: the database, and what may lie beside it.
-PARTS = ("store.sqlite", "map.safetensors", "examples.txt")
+PARTS = (STORE_FILE, "map.safetensors", "examples.txt")
 PAGE = 10_000  # codes that are read at a time
 NEAREST = 1000  # documents that words re-order where there is no word index
 

@@ -61,9 +61,7 @@ class Access:
         hold = self._engine.hold
         with nullcontext(True) if hold is None else hold(name) as is_mine:
             if not is_mine:
-                raise InputError(
-                    f"{other} '{self._engine.shown}'. Try again when it has finished."
-                )
+                raise InputError(f"{other} '{self._engine.shown}'. Try again when it has finished.")
             yield
 
     def _ask(self, work: Callable[[Engine], T]) -> T:

@@ -92,8 +92,8 @@ def to_entries(
         fields = fields_of(None if labels is None else json.loads(labels), document.metadata)
         marks |= {"partial"} if fields == PARTIAL else set()
         entry = {"id": key, "version": version, "code": code or b"\0", "pieces": name}
-        entry["check_sum"] = check_sum
-        entries.append(entry | {"fields": fields, "document": body, "words": words})
+        entry |= {"document": body, "words": words}
+        entries.append(entry | {"fields": fields, "check_sum": check_sum})
     return entries, pieces, marks
 
 

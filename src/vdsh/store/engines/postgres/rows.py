@@ -100,8 +100,8 @@ def to_json(rows: Rows, texts: Sequence[str], language: Language) -> tuple[str, 
         fields = fields_json(rows.documents[i].metadata, metadata)
         row = {"id": escape(id), "text": escape(text), "labels": _labels(labels)}
         row |= {"metadata": metadata, "fields": fields, "code": f"x{code.hex()}"}
-        row |= {"check_sum": check_sum, "code_sum": code_sum}
-        values.append({**row, "words": vectors[i][0], "n_words": vectors[i][1]})
+        sums = {"check_sum": check_sum, "code_sum": code_sum}
+        values.append({**row, **sums, "words": vectors[i][0], "n_words": vectors[i][1]})
     pairs = zip(rows.documents, texts, strict=True)
     spans = [(document.id, text, *span) for document, text in pairs for span in split(text)]
     inside, _ = to_vectors([text[i:j] for _, text, i, j in spans], language, opening=())

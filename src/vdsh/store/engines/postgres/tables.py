@@ -49,7 +49,8 @@ INSERT INTO {passages} SELECT id, first, last, words::tsvector, n_words
 FROM json_to_recordset(%s::json) AS new(id text, first int, last int, words text, n_words int)
 """
 _UPSERT = """
-INSERT INTO {documents} AS old (id, text, labels, metadata, fields, code, check_sum, code_sum, words, n_words)
+INSERT INTO {documents} AS old
+  (id, text, labels, metadata, fields, code, check_sum, code_sum, words, n_words)
 SELECT id, text,
   CASE WHEN labels IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(labels::jsonb)) END,
   metadata::json, fields::jsonb, code::{bits}, check_sum, code_sum, words::tsvector, n_words

@@ -13,7 +13,14 @@ from vdsh.errors import DamageError, EngineError, FolderError, InputError, Write
 from vdsh.model import Model
 from vdsh.store.check_sums import sum_of
 from vdsh.store.engine import FORMAT, PARTS, Progress
-from vdsh.store.engines.sqlite.schema import META, TABLES, is_ours, note_facts, read_schema, write_values
+from vdsh.store.engines.sqlite.schema import (
+    META,
+    TABLES,
+    is_ours,
+    note_facts,
+    read_schema,
+    write_values,
+)
 from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
 from vdsh.store.engines.sqlite.words import create_words
 from vdsh.store.model import to_pieces

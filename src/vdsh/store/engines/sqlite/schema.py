@@ -8,8 +8,8 @@ from vdsh.store.check_sums import sum_of
 # A document that is replaced gets a new row, and the old row is noted among the tombstones. So an
 # index that knows the last row and tombstone it has seen can ask for what came after them. Old
 # tombstones are forgotten (`IndexCache.forget_tombstones`); an index that needs them is made anew.
-# Rows have check sums (`vdsh.store.check_sums`) of all that stands before them; word segments, which
-# are whole files by themselves, have theirs inside.
+# Rows have check sums (`vdsh.store.check_sums`) of all that stands before them; word segments have
+# theirs inside.
 META = (
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL, check_sum INTEGER NOT NULL)"
     " WITHOUT ROWID"
