@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vdsh.errors import InputError, WriteError
+from vdsh.errors import GoneError, InputError
 from vdsh.model import Model
 from vdsh.store.model import load_model
 from vdsh.store.reindex import PREVIOUS, check_previous, check_takes_texts
@@ -59,7 +59,7 @@ class Learning(Access):
     ) -> None:
         """Do what `reindex` does, by one who holds the lock."""
         if not self._ask_once(lambda _: self.is_in_place()):
-            raise WriteError(f"'{self._engine.shown}' was removed or replaced. Open it again.")
+            raise GoneError(f"'{self._engine.shown}' was removed or replaced. Open it again.")
         with closing(self._reopen()) as engine:  # a connection of its own: nobody waits for it
             facts = engine.meta()
             if hasher is None:

@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from time import monotonic, sleep
 from typing import Any
 
-from vdsh.errors import DamageError, EngineError, FolderError, InputError, WriteError
+from vdsh.errors import DamageError, EngineError, FolderError, GoneError, InputError, WriteError
 from vdsh.model import Model
 from vdsh.store.check_sums import sum_of
 from vdsh.store.engine import FORMAT, PARTS, Progress
@@ -83,7 +83,14 @@ class Database:
         return self.meta()
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """See one state of the store, whatever others write meanwhile."""
+        """See one state of the store, whatever others write meanwhile.
+
+        Of a store that is gone nothing is read, though its files stay readable while they are open.
+        """
+        if self.identity != _identity(self.file):
+            raise GoneError(
+                f"'{self.shown}' was removed or replaced since it was opened. Open it again."
+            )
         return self._transaction("BEGIN")
 
     @contextmanager
@@ -206,7 +213,7 @@ class Database:
 
     def _check_place(self) -> None:
         if self.identity != _identity(self.file):
-            raise WriteError(
+            raise GoneError(
                 f"'{self.shown}' was removed or replaced since it was opened, so nothing is "
                 "written. Open it again."
             )
