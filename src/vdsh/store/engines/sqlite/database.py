@@ -318,7 +318,7 @@ def read_meta(connection: Connection) -> dict[str, Any]:
 def _identity(file: Path) -> tuple[int, int] | None:
     """Return what tells a file from another one at the same path."""
     try:
-        found = file.stat()
+        found = os.stat(file)
     except OSError:
         return None
     return found.st_dev, found.st_ino
