@@ -155,14 +155,17 @@ def check_id(id: Any) -> str:
     return id
 
 
-def to_document(row: Sequence[Any]) -> Document:
-    """Make a document of its id, text, labels, metadata and check sum."""
+def to_document(row: Sequence[Any], *, longest: float = CHECKED_WHEN_READ) -> Document:
+    """Make a document of its id, text, labels, metadata and check sum.
+
+    That is compared for texts up to the `longest`.
+    """
     id, text, labels, metadata, check_sum = row
     if not (isinstance(id, str) and isinstance(text, str)):
         raise FolderError(
             f"Document {show(id)} of this store is damaged: it is not text. {_ADVICE}"
         )
-    if len(text) <= CHECKED_WHEN_READ and sum_of(id, text, labels, metadata) != check_sum:
+    if len(text) <= longest and sum_of(id, text, labels, metadata) != check_sum:
         raise damaged_document(id)
     return Document(id, text, read_labels(labels), read_metadata(metadata))
 

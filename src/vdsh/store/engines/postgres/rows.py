@@ -4,6 +4,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
+from math import inf
 from typing import Any
 
 import orjson
@@ -116,7 +117,8 @@ def to_found(row: Sequence[Any]) -> Found:
     """Read what the `columns` of `Tables` and a distance hold."""
     id, text, labels, metadata, code, check_sum, code_sum, *distance = row
     known = None if labels is None else array(tuple(map(unescape, labels)))
-    document = to_document((unescape(id), unescape(text), known, metadata, check_sum))
+    columns = (unescape(id), unescape(text), known, metadata, check_sum)
+    document = to_document(columns, longest=inf)  # to bring it here took longer
     return Found(document, check_code(document.id, to_code(code), code_sum), *distance)
 
 
