@@ -426,3 +426,11 @@ def test_a_switch_and_compact_at_once_in_milvus(late, new_place, fitted, newer, 
     with open_store(place) as store:
         check_codes(store, fitted if late == "switch" else newer)
         assert store.check() == []
+
+
+def test_on_every_engine_one_run_at_a_time_changes_the_model(place, fitted):
+    with open_store(place, fitted) as store, open_store(place) as other:
+        refused = pytest.raises(InputError, match="Another process is learning codes for")
+        with store.alone("model", "this test has"), refused:
+            other.learn(model=fitted, progress=False)
+        other.learn(model=fitted, progress=False)
