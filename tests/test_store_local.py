@@ -179,7 +179,7 @@ def test_a_store_of_a_newer_format(store, folder):
     with pytest.raises(FolderError, match="has format 99; this version reads 5. Upgrade"):
         open_store(folder)
     change(folder, "UPDATE meta SET value = '2' WHERE key = 'format'")
-    with pytest.raises(FolderError, match="has format 2; this version reads 4. Index the doc"):
+    with pytest.raises(FolderError, match="has format 2; this version reads 5. Index the doc"):
         open_store(folder)
 
 
