@@ -589,8 +589,6 @@ def test_two_runs_at_once_say_so(place, notes):
                 add_files(other, [notes])
             seen.append(n)
 
-        if str(place).startswith("milvus"):  # which has no locks: both write the same
-            meanwhile = lambda n: seen.append(add_files(other, [notes]).added)  # noqa: E731
         assert add_files(store, [notes], progress=meanwhile).added == 3
         assert len(seen) == 1
         assert add_files(other, [notes]).unchanged == 3  # the lock is free again
@@ -699,6 +697,30 @@ def test_a_model_that_exists_can_be_taken(topics, fitted):
     assert topics.model.fingerprint == fitted.model_.fingerprint
 
 
+@pytest.mark.parametrize(("n", "bits"), [(50, 32), (63, 32), (64, 64), (127, 64), (128, 128)])
+def test_a_small_store_learns_as_many_bits_as_it_has_documents_for(vdsh, tmp_path, n, bits):
+    many(tmp_path / "files", n)
+    (tmp_path / "files" / "copy.txt").write_text((tmp_path / "files" / "001.txt").read_text())
+    told = vdsh("add", "store", "files", "-q").stderr
+    assert f"Learned codes of {bits} bits." in told
+    assert ("128 bits need 128 different documents." in told) == (bits < 128)
+    with open_store(tmp_path / "store") as store:
+        assert store.n_bits == bits and store.count() == n + 1 and store.check() == []
+
+
+def test_more_bits_than_documents_are_refused(topics):
+    with pytest.raises(InputError, match="128 bits need at least 128 .* which takes 64"):
+        topics.learn(bits=128, progress=False)
+    assert topics.n_bits == 0
+
+
+def test_copies_count_once_where_too_few_documents_are_said(tmp_path):
+    with open_store(tmp_path / "copies") as store:
+        store.upsert([Document(f"{i}", f"orbit moon {i % 49}") for i in range(98)])
+        with pytest.raises(InputError, match=r"the store holds 49 \(and 49 copies\)"):
+            store.learn(progress=False)
+
+
 def test_ctrl_c_during_learning_leaves_a_store_that_answers_by_words(topics, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -727,7 +749,10 @@ def test_what_cannot_be_learned_is_said(topics, tmp_path):
         topics.learn(labels=True, progress=False)
     with pytest.raises(VdshError, match="multiple of 8"):
         topics.learn(bits=20, progress=False)
-    with open_store(tmp_path / "small") as small, pytest.raises(VdshError, match="50 documents"):
+    with (
+        open_store(tmp_path / "small") as small,
+        pytest.raises(VdshError, match="50 different documents"),
+    ):
         small.learn()
     assert topics.n_bits == 0
 

@@ -14,6 +14,7 @@ import pytest
 
 from vdsh import Document
 from vdsh.store import open_store
+from vdsh.store.check_sums import sum_of
 
 
 @pytest.fixture
@@ -378,7 +379,11 @@ def test_ids_travel_from_duplicates_to_delete_as_json(vdsh, store, copies):  # #
 
 def test_an_id_of_a_foreign_store_cannot_name_other_documents(vdsh, store, copies):  # #31 A4
     with closing(sqlite3.connect(store / "store.sqlite")) as base, base:
-        base.execute("UPDATE documents SET id = ? WHERE id = 'a1'", ("a1\nd1\r\x1b[2Kd2",))
+        id = "a1\nd1\r\x1b[2Kd2"
+        query = "SELECT text, labels, metadata FROM documents WHERE id = 'a1'"
+        (columns,) = base.execute(query).fetchall()
+        change = "UPDATE documents SET id = ?, check_sum = ? WHERE id = 'a1'"
+        base.execute(change, (id, sum_of(id, *columns)))
     listed = vdsh("duplicates", store, "--keep", "first")
     assert listed.returncode == 1
     assert "has control characters. List ids with --json." in listed.stderr

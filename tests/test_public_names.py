@@ -29,9 +29,9 @@ PUBLIC = {
     "vdsh.metrics.ranking": """Tally average_precision cosine_precision ndcg_at precision_at
         precision_within random_precision recall_at recall_within tally""",
     "vdsh.server.app": "create_app",
-    "vdsh.errors": """DamageError DownloadError EngineError FolderError InputError MissingFileError
-        MissingPackageError OutputExistsError VdshError WriteError missing_package needing
-        suggest""",
+    "vdsh.errors": """DamageError DownloadError EngineError FolderError GoneError InputError
+        MissingFileError MissingPackageError OutputExistsError VdshError WriteError missing_package
+        needing suggest""",
 }
 
 

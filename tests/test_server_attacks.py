@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from conftest import toy_corpus
 from vdsh import Document, corpus_map, open_store
 from vdsh.corpus_map import CorpusMap
-from vdsh.errors import EngineError, VdshError, WriteError
+from vdsh.errors import EngineError, GoneError, VdshError, WriteError
 from vdsh.explain import highlights
 from vdsh.server import pool as pools
 from vdsh.server import routes
@@ -302,7 +302,8 @@ def test_a_removed_or_replaced_store_takes_no_writes(api, store, tmp_path, repla
         assert said.startswith("the store was removed or replaced since it was opened")
         assert str(tmp_path) not in said
     assert "removed or replaced" in sentence(api.get("/ready"), 503)
-    assert api.post("/v1/search", json={"text": "moon"}).status_code == 200
+    said = sentence(api.post("/v1/search", json={"text": "moon"}), 503)
+    assert said == "the store was removed or replaced since it was opened. Open it again."
 
 
 def test_a_store_removed_during_a_write_does_not_call_it_written(store, monkeypatch):
@@ -313,7 +314,7 @@ def test_a_store_removed_during_a_write_does_not_call_it_written(store, monkeypa
                 shutil.rmtree(store)
 
         monkeypatch.setattr(opened._engine, "write", write_and_lose)
-        with pytest.raises(WriteError, match="removed or replaced"):
+        with pytest.raises(GoneError, match="removed or replaced"):
             opened.upsert([Document("a", "moon", None, {})])
 
 

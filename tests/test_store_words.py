@@ -17,6 +17,7 @@ from slow_words import assert_best, chances_of, slow_scores
 from slow_words import fits as slow_fits
 from vdsh.errors import InputError
 from vdsh.store import open_store
+from vdsh.store.check_sums import sum_of
 from vdsh.store.engines.sqlite import database as database_module
 from vdsh.store.engines.sqlite import relevant as relevant_module
 from vdsh.store.engines.sqlite import words as words_module
@@ -429,8 +430,10 @@ def test_documents_that_another_program_adds_are_noticed(filled, folder):
     """Another program, which knows nothing of words."""
     with open_store(folder) as reader:
         reader.search("moon")
-        row = "SELECT 'new', 'own99 few1 moon', labels, metadata, code FROM documents LIMIT 1"
-        change(folder, f"INSERT INTO documents(id, text, labels, metadata, code) {row}")
+        check_sum = sum_of("new", "own99 few1 moon", None, "{}")
+        row = f"SELECT 'new', 'own99 few1 moon', '{{}}', code, {check_sum}, code_sum FROM documents"
+        columns = "id, text, metadata, code, check_sum, code_sum"
+        change(folder, f"INSERT INTO documents({columns}) {row} LIMIT 1")
         assert ids(reader.search("own99", 1)) == ["new"]
         assert_whole(reader, folder)
 

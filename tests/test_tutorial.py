@@ -51,6 +51,7 @@ def run(page, folder, bin, port):
     script += "".join(marked).replace("8765", str(port))
     # xdist tells its workers a width of 80, where a hit may take two lines.
     environment = os.environ | {"PATH": f"{bin}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
+    environment["VDSH_HOME"] = str(folder)  # where Python looks for stores, too
     result = subprocess.run(
         ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True,
         check=False, timeout=900,

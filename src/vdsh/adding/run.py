@@ -9,7 +9,6 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
@@ -32,12 +31,10 @@ from vdsh.documents.document import in_batches, is_id, length
 from vdsh.documents.folder import FoundFile, Skipped, find_files, read_found
 from vdsh.documents.readers import UnreadableError
 from vdsh.documents.source import check_encoding
-from vdsh.errors import InputError, MissingFileError, WriteError
-from vdsh.files import lock
+from vdsh.errors import InputError, MissingFileError
 from vdsh.store import Store
 
 LONG_BATCH = 8 * 2**20  # characters that end a batch sooner
-LOCK = ".add.lock"
 # A file may change twice within one tick of the file system's clock, which is up to two seconds
 # long (FAT): what was changed so shortly before it was read is read again by the next run.
 TICK = 2 * 10**9  # nanoseconds
@@ -138,7 +135,8 @@ def add_files(
     check_encoding(given.get("encoding", DEFAULTS["encoding"]))
     _check_id_prefix(given.get("id_prefix", ""))
     checked = check_paths(paths)
-    with _alone(store):
+    # Two runs would count each other's files, or one would write what it has read long before.
+    with store.alone("add", "Another `vdsh add` is adding files to"):
         run = _Run(
             store=store,
             given=given,
@@ -494,26 +492,3 @@ def _as_flags(options: Mapping[str, Any]) -> str:
 
 def _hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-@contextmanager
-def _alone(store: Store) -> Iterator[None]:
-    """Hold a lock, so that two runs do not count each other's files, or write what one read late.
-
-    It is a file beside a store in a folder. PostgreSQL has locks of its own, Milvus none.
-    """
-    folder = Path(store.path)
-    with ExitStack() as stack:
-        if not folder.is_dir():
-            is_mine = stack.enter_context(store.hold("add"))
-        else:
-            try:
-                is_mine = lock(stack.enter_context((folder / LOCK).open("a")))
-            except OSError as error:
-                raise WriteError(f"Could not write to '{folder}': {error.strerror}.") from error
-        if not is_mine:
-            raise InputError(
-                f"Another `vdsh add` is adding files to '{store.path}'. "
-                "Try again when it has finished."
-            )
-        yield

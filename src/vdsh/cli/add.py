@@ -28,7 +28,10 @@ KEPT = "add/"  # where the store remembers its embedding model
 GROWN = 1.5  # times the documents that the model learned from
 LEAST = 50  # new documents, to say whether they drifted
 MOST_NAMED = 3  # files in a sentence
-_BITS = option(128, "Length of the codes, a multiple of 8.")
+_BITS = option(
+    None,
+    "Length of the codes, a multiple of 8; by default 128, or 64 or 32 where documents are few.",
+)
 _EMBED = option(
     None,
     "Add 256 bits of vectors that model2vec:FOLDER or sentence-transformers:NAME makes of "
@@ -54,7 +57,7 @@ def add(
     again: bool = option(False, "Read all files, also those that have not changed.", "--again"),
     replace: bool = option(False, "Replace documents that were added from elsewhere.", "--replace"),
     learn: str = option("auto", "`auto` learns codes once, `now` again, `never` not at all."),
-    bits: int = _BITS,
+    bits: int | None = _BITS,
     embed: str | None = _EMBED,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: bool = options.JSON,
@@ -99,7 +102,7 @@ def add(
 
 def learn(
     store: str = options.STORE,
-    bits: int = _BITS,
+    bits: int | None = _BITS,
     labels: bool = option(False, "Learn from the documents' labels too.", "--labels"),
     model: str | None = option(None, "Use the model in this folder."),
     method: str | None = option(None, "Method, as in vdsh fit; by default the best."),
@@ -116,7 +119,9 @@ def learn(
         how: dict[str, Any] = {"labels": labels, "model": model, "method": method, "embed": embed}
         opened.learn(bits=bits, random_state=seed, progress=not quiet, **how)
         path, n, n_bits = opened.path, opened.count(), opened.n_bits
-    line = f"{path} answers by words and codes of {n_bits} bits: {n:,} documents."
+        name = options.named(opened)
+        few = _few_bits(opened, bits, model)
+    line = f"{name} answers by words and codes of {n_bits} bits: {n:,} documents.{few}"
     say({"store": path, "documents": n, "bits": n_bits}, line, as_json=as_json)
 
 
@@ -155,7 +160,8 @@ def _print(store: "Store", found: "Added", *, as_json: bool) -> None:
     n = facts["documents"]
     line = (
         f"{found.added:,} added, {found.changed:,} changed, {found.removed:,} removed, "
-        f"{n_skipped:,} skipped; {store.path} holds {n:,} document{'' if n == 1 else 's'}."
+        f"{n_skipped:,} skipped; {options.named(store)} holds {n:,} "
+        f"document{'' if n == 1 else 's'}."
     )
     say(facts | {"skipped": n_skipped, "reasons": found.skipped}, line, as_json=as_json)
     kept, dropped = set(found.kept), set(found.dropped)
@@ -177,18 +183,19 @@ def _named(ids: list[str]) -> str:
 
 
 def _learn_if_worth(
-    store: "Store", found: "Added", when: str, bits: int, embed: str | None, *, quiet: bool
+    store: "Store", found: "Added", when: str, bits: int | None, embed: str | None, *, quiet: bool
 ) -> None:
     """Learn where that was asked for, or never done; else say whether it is worth it."""
     has = store.n_bits and embed in (None, store.model.embedder or "none")
     if when == "never" or (when == "auto" and (has or not store.count())):
         if store.n_bits and (why := _outgrown(store, found.added + found.changed)):
-            typer.echo(f"{why} To learn again: vdsh learn {store.path}", err=True)
+            typer.echo(f"{why} To learn again: vdsh learn {options.named(store)}", err=True)
         return
     try:
         store.learn(bits=bits, embed=embed, progress=not quiet)
     except KeyboardInterrupt:
-        typer.echo(f"{store.path} answers as before. To learn: vdsh learn {store.path}", err=True)
+        name = options.named(store)
+        typer.echo(f"{name} answers as before. To learn: vdsh learn {name}", err=True)
         raise
     except VdshError as error:  # too few documents, or nothing to learn with: words answer
         if when == "now":
@@ -196,8 +203,19 @@ def _learn_if_worth(
         typer.echo(f"No codes were learned. {error}", err=True)
         return
     typer.echo(
-        f"Learned codes of {store.n_bits} bits. Next: vdsh search {store.path} SOME WORDS", err=True
+        f"Learned codes of {store.n_bits} bits.{_few_bits(store, bits)} "
+        f"Next: vdsh search {options.named(store)} SOME WORDS",
+        err=True,
     )
+
+
+def _few_bits(store: "Store", bits: int | None, model: str | None = None) -> str:
+    """Say why codes are shorter than usual, where they are."""
+    from vdsh.fitting import LEAST_LEARNED, MOST_BITS
+
+    if bits is not None or model is not None or store.model.topic.n_bits >= MOST_BITS:
+        return ""
+    return f" {MOST_BITS} bits need {LEAST_LEARNED[MOST_BITS]} different documents."
 
 
 def _outgrown(store: "Store", n_new: int) -> str:

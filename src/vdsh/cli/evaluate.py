@@ -25,7 +25,7 @@ _SURE = 0.05  # a p-value below says that a difference is more than luck
 
 @options.reads_documents
 def command(
-    model: str = argument(..., "Folder of the model; with --queries, folder or URL of the store."),
+    model: str = argument(..., "Folder of the model; with --queries, the store."),
     data: str | None = argument(
         None,
         "A corpus of `vdsh research datasets`, whose test documents search its training "
@@ -56,7 +56,7 @@ def command(
     if queries is not None:
         if data or database or against:
             raise InputError("--queries search a store: leave out DATA, --database and --against.")
-        found = _ask(model, queries, qrels, k, reading)
+        found = _ask(options.find_store(model), queries, qrels, k, reading)
         _report_queries(found, as_json)
         values: dict[str, Any] = {"queries": [query.text for query in found.queries]}
         values |= {row.name: _rounded(row.values) for row in found.rows}

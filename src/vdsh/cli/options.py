@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from vdsh.documents import Document
+    from vdsh.store import Store
 
 
 def option(default: Any, help: str, *names: str, **more: Any) -> Any:
@@ -32,11 +33,35 @@ def argument(default: Any, help: str, **more: Any) -> Any:
     return typer.Argument(default, help=help, show_default=False, **more)
 
 
+def find_store(given: Any) -> Any:
+    """Find the stores that were named, and say so where that may surprise."""
+    from vdsh.store.addresses import find_place
+
+    if not isinstance(given, str):
+        return None if given is None else [find_store(one) for one in given]
+    try:
+        place = find_place(given)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from error
+    if place.hint:
+        typer.echo(place.hint, err=True)
+    return place.path
+
+
+def named(store: "Store") -> str:
+    """Write where a store is, as a person would name it."""
+    from vdsh.store.addresses import short_name
+
+    return short_name(store.path)
+
+
 _DOCS = (
     "JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, or - for stdin."
 )
 DOCS, OPTIONAL_DOCS = argument(..., _DOCS), argument(None, _DOCS)
-STORE = argument(..., "Folder or URL of the store.")
+_STORE = "Name, folder or URL of the store."
+STORE = argument(..., _STORE, callback=find_store)
+STORE_OPTION = option(..., _STORE, "--store", callback=find_store)
 DEVICE = option("cpu", "Device that searches codes: cpu, or cuda (a GPU; needs torch).")
 JSON = option(False, "Print JSON lines for programs.", "--json")
 QUIET = option(False, "Show no progress.", "--quiet", "-q")

@@ -66,13 +66,18 @@ def map(
     quiet: bool = options.QUIET,
 ) -> None:
     """Compute the map of a store by t-SNE, once, and keep it in the store's folder."""
+    from vdsh.store.addresses import short_name
+
     started = time.monotonic()
     made, path = make_map(store, limit=limit, seed=seed, quiet=quiet)
     n_documents, seconds = made.facts["documents"], time.monotonic() - started
     facts = {"map": str(path), "placed": len(made), "documents": n_documents, "seed": seed}
     share = f"{len(made):,} of {n_documents:,} documents, chosen by seed {seed}"
     placed = f"all {len(made):,} documents" if len(made) == n_documents else share
-    lines = (f"Placed {placed}, in {seconds:.0f} s: {path}", f"Next: vdsh serve {store}")
+    lines = (
+        f"Placed {placed}, in {seconds:.0f} s: {path}",
+        f"Next: vdsh serve {short_name(store)}",
+    )
     say(facts | {"seconds": round(seconds, 1)}, *lines, as_json=as_json)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from vdsh.errors import EngineError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
+from vdsh.store.addresses import STORE_FILE
 from vdsh.store.hits import Found, ParsedQuery, choose_from, pages
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, reorder
 from vdsh.store.reindex import Models
@@ -24,9 +25,9 @@ class ModelChangedError(EngineError):
         super().__init__(message)
 
 
-FORMAT = 4  # of what a store says about itself, and of its tables
+FORMAT = 5  # of what a store says about itself, and of its tables
 # Of a store in a folder, and of its backup: the database, and what may lie beside it.
-PARTS = ("store.sqlite", "map.safetensors", "examples.txt")
+PARTS = (STORE_FILE, "map.safetensors", "examples.txt")
 PAGE = 10_000  # codes that are read at a time
 NEAREST = 1000  # documents that words re-order where there is no word index
 
@@ -89,7 +90,7 @@ class Engine(ABC):
     read_only: bool = False
     _language: Language | None = None  # of the words, once it is known
     own_tool: str = ""  # which tool of the engine's own makes copies of it and gives back space
-    # Holds a lock of a name, as a context: True where no other has it.
+    # Holds a lock of a name, as a context: True where no other has it. Milvus has no locks.
     hold: Callable[[str], AbstractContextManager[bool]] | None = None
     # Gives the n documents that were written last, where that is known.
     written: Callable[[int], list[Found]] | None = None

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from vdsh.errors import InputError, WriteError
+from vdsh.errors import GoneError, InputError
 from vdsh.model import Model
 from vdsh.store.model import load_model
 from vdsh.store.reindex import PREVIOUS, check_previous, check_takes_texts
@@ -15,6 +15,8 @@ from vdsh.store.searching import Access
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
+
+CHANGES_MODEL = "Another process is learning codes for, encoding or compacting"
 
 
 class Learning(Access):
@@ -49,8 +51,15 @@ class Learning(Access):
         progress : callable, optional
             Called with the number of documents of each batch.
         """
+        with self.alone("model", CHANGES_MODEL):
+            self._encode_anew(hasher, restart=restart, progress=progress)
+
+    def _encode_anew(
+        self, hasher: Any, *, restart: bool, progress: Callable[[int], None] | None
+    ) -> None:
+        """Do what `reindex` does, by one who holds the lock."""
         if not self._ask_once(lambda _: self.is_in_place()):
-            raise WriteError(f"'{self._engine.shown}' was removed or replaced. Open it again.")
+            raise GoneError(f"'{self._engine.shown}' was removed or replaced. Open it again.")
         with closing(self._reopen()) as engine:  # a connection of its own: nobody waits for it
             facts = engine.meta()
             if hasher is None:
@@ -66,7 +75,7 @@ class Learning(Access):
     def learn(
         self,
         *,
-        bits: int = 128,
+        bits: int | None = None,
         labels: bool = False,
         model: "TextHasher | Model | str | os.PathLike[str] | None" = None,
         method: str | None = None,
@@ -81,7 +90,9 @@ class Learning(Access):
 
         Parameters
         ----------
-        bits : int, default=128
+        bits : int, optional
+            Length of the codes. By default 128; 64 where fewer than 128 documents are different,
+            32 where fewer than 64 are. At least 50 are needed.
         labels : bool, default=False
             Learn from the documents' labels too.
         model : TextHasher, Model or path of a model folder, optional
@@ -98,17 +109,18 @@ class Learning(Access):
         """
         from vdsh.progress import counting_bar
 
-        if model is None:
-            # What learns uses stores, so it is asked for by name.
-            fitting = import_module("vdsh.fitting")
-            how = {"method": method, "random_state": random_state, "progress": progress}
-            model = fitting.fit_store(self, bits, labels=labels, embed=self._find(embed), **how)
-        elif embed is not None:
-            raise InputError("Give a model, or embed to learn one with; not both.")
-        n_documents = self._ask(lambda engine: engine.count(None))
-        with counting_bar("encoding", n_documents, enabled=progress) as bar:
-            step = partial(bar.advance, bar.task_ids[0])
-            self.reindex(model, restart=True, progress=step)
+        with self.alone("model", CHANGES_MODEL):
+            if model is None:
+                # What learns uses stores, so it is asked for by name.
+                fitting = import_module("vdsh.fitting")
+                how = {"method": method, "random_state": random_state, "progress": progress}
+                model = fitting.fit_store(self, bits, labels=labels, embed=self._find(embed), **how)
+            elif embed is not None:
+                raise InputError("Give a model, or embed to learn one with; not both.")
+            n_documents = self._ask(lambda engine: engine.count(None))
+            with counting_bar("encoding", n_documents, enabled=progress) as bar:
+                step = partial(bar.advance, bar.task_ids[0])
+                self._encode_anew(model, restart=True, progress=step)
 
     def _find(self, embed: str | None) -> str | None:
         """Name the embedding model to learn with: the given one, or the store's own."""

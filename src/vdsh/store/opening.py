@@ -186,7 +186,7 @@ def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) ->
         raise InputError(f"There is no file '{file}'. Give a file that vdsh backup wrote.")
     if Path(path).exists():
         raise OutputExistsError(f"'{path}' exists. Restore into a new folder, then rename it.")
-    with new_folder(Path(path)) as draft:
+    with new_folder(Path(path), replaces=False) as draft:
         try:
             _unpack(Path(file), draft)
         except (*WRONG, EOFError, tarfile.TarError) as error:

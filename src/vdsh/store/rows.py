@@ -15,14 +15,21 @@ from vdsh.documents.values import DEPTH, is_too_deep
 from vdsh.errors import FolderError, InputError
 from vdsh.model import NotLearnedError
 from vdsh.search.id_kinds import show
+from vdsh.store.check_sums import sum_of, sum_of_code
 
 _ADVICE = "Restore a copy, or index the documents into a new store."
-COLUMNS = "id, text, labels, metadata, code"
+# Where a single document is damaged, and the others are not.
+REPLACE = "Delete it and add it again (vdsh delete, vdsh add), or restore a backup."
+COLUMNS = "id, text, labels, metadata, code, check_sum, code_sum"
+# Characters of a text whose check sum is compared whenever it is read, which takes up to 0.05
+# milliseconds; `vdsh check` and backups compare those of longer ones too.
+CHECKED_WHEN_READ = 50_000
 
 _LETTERS = re.compile(r"[^\W\d_]{3}")
 _ENDING = re.compile(r"\.[A-Za-z]\w{0,4}$")  # of a file
 
-Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, code
+# id, text, labels, metadata, code, check sum of the first four, check sum of the code
+Row = tuple[str, str, str | None, str, bytes, int, int]
 
 
 class Rows(NamedTuple):
@@ -59,7 +66,8 @@ def to_rows(
         metadata = _metadata_json(document) if document.metadata else "{}"
         fields.update(document.metadata)
         code = packed[i * size : (i + 1) * size]
-        rows[document.id] = (document.id, document.text, labels, metadata, code)
+        columns = (document.id, document.text, labels, metadata)
+        rows[document.id] = (*columns, code, sum_of(*columns), sum_of_code(code))
         kept[document.id] = document
     return Rows(list(rows.values()), fields, list(kept.values()), fingerprint, size)
 
@@ -147,14 +155,24 @@ def check_id(id: Any) -> str:
     return id
 
 
-def to_document(row: Sequence[Any]) -> Document:
-    """Make a document of the first four columns of `COLUMNS`."""
-    id, text, labels, metadata = row
+def to_document(row: Sequence[Any], *, longest: float = CHECKED_WHEN_READ) -> Document:
+    """Make a document of its id, text, labels, metadata and check sum.
+
+    That is compared for texts up to the `longest`.
+    """
+    id, text, labels, metadata, check_sum = row
     if not (isinstance(id, str) and isinstance(text, str)):
         raise FolderError(
             f"Document {show(id)} of this store is damaged: it is not text. {_ADVICE}"
         )
+    if len(text) <= longest and sum_of(id, text, labels, metadata) != check_sum:
+        raise damaged_document(id)
     return Document(id, text, read_labels(labels), read_metadata(metadata))
+
+
+def damaged_document(id: str) -> FolderError:
+    """Say that a document is not as it was written."""
+    return FolderError(f"Document {show(id)} of this store is damaged. {REPLACE}")
 
 
 @lru_cache(maxsize=1024)  # many documents have the same
@@ -191,10 +209,10 @@ def read_codes(pairs: Sequence[tuple[str, bytes]], n_bytes: int) -> tuple[list[s
     return ids, np.frombuffer(packed, np.uint8).reshape(len(ids), n_bytes)
 
 
-def check_code(code: Any) -> bytes:
-    """Return what the column `code` holds, or say that it is no code."""
-    if not isinstance(code, bytes):
-        raise FolderError(f"A code of this store is damaged: {show(code)}. {_ADVICE}")
+def check_code(id: str, code: Any, code_sum: Any) -> bytes:
+    """Return what the column `code` of a document holds; raise unless that is what was written."""
+    if not isinstance(code, bytes) or sum_of_code(code) != code_sum:
+        raise FolderError(f"The code of document {show(id)} of this store is damaged. {REPLACE}")
     return code
 
 
@@ -219,11 +237,12 @@ def _labels_json(document: Document) -> str:
                 f"A label of document {show(document.id)} must be a string. Got {show(label)}."
             )
         _check_unicode(label, document.id)
-    return _array(labels)
+    return array(labels)
 
 
 @lru_cache(maxsize=1024)
-def _array(labels: tuple[str, ...]) -> str:
+def array(labels: tuple[str, ...]) -> str:
+    """Write labels as the column `labels` has them."""
     return json.dumps(labels, ensure_ascii=False)
 
 

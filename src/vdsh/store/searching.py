@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -51,6 +51,18 @@ class Access:
         self._closed = False
         self._meta = meta  # what the store says about itself
         self._model = StoreModel(meta, self._load, model)
+
+    @contextmanager
+    def alone(self, name: str, other: str) -> Iterator[None]:
+        """Hold a lock of a name; raise where another process has it.
+
+        `other` says what that does, up to the store's name. A server of Milvus has no locks.
+        """
+        hold = self._engine.hold
+        with nullcontext(True) if hold is None else hold(name) as is_mine:
+            if not is_mine:
+                raise InputError(f"{other} '{self._engine.shown}'. Try again when it has finished.")
+            yield
 
     def _ask(self, work: Callable[[Engine], T]) -> T:
         """Ask the engine; once more, where the store got another model meanwhile."""

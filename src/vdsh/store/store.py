@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -17,7 +16,7 @@ from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.hits import Duplicates, Found, Hit, Hits, Within, pages, to_hit
-from vdsh.store.learning import Learning
+from vdsh.store.learning import CHANGES_MODEL, Learning
 from vdsh.store.maintenance import describe, find_problems, write_backup, written_last
 from vdsh.store.model import StoreModel, encode_given
 from vdsh.store.queries import Query, read_queries
@@ -65,10 +64,6 @@ class Store(Learning, Verbs):
         """Remove what `remember` wrote."""
         for batch in in_batches([prefix + key for key in keys], BATCH):
             self._ask(lambda engine, some=batch: engine.values.forget(some))  # type: ignore[misc]
-
-    def hold(self, name: str) -> AbstractContextManager[bool]:
-        """Hold a lock on a server; False where another process has it. Milvus has no locks."""
-        return nullcontext(True) if self._engine.hold is None else self._engine.hold(name)
 
     @property
     def model(self) -> Model:
@@ -299,7 +294,8 @@ class Store(Learning, Verbs):
 
     def compact(self) -> None:
         """Give back the space of documents that were deleted or replaced."""
-        self._ask_once(lambda engine: engine.compact())
+        with self.alone("model", CHANGES_MODEL):  # a model that is being learned would be dropped
+            self._ask_once(lambda engine: engine.compact())
 
     def interrupt(self) -> None:
         """Make a call of another thread give up soon, where the engine can; it raises then."""

@@ -7,11 +7,13 @@ method does is said in `Engine`.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from vdsh.errors import FolderError
+from vdsh.files import locked
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
@@ -31,7 +33,7 @@ MANY_DOCUMENTS = 1000  # fetched at a time
 TRIES = 5  # to read a document that others replace
 MOST_TERMS = 1000  # of a query
 BY_WORDS = f"all words (Milvus BM25): the {NEAREST:,} best and the {NEAREST:,} nearest, re-ordered"
-FIELDS = ["id", "code", "document", "pieces"]
+FIELDS = ["id", "code", "document", "pieces", "check_sum"]
 
 _making = Lock()
 
@@ -52,6 +54,8 @@ class Milvus(Engine):
             raise no_store(address.shown)
         self.shown = address.shown
         self._file = Path(address.place) if is_lite else None
+        if is_lite:
+            self.hold = self._hold
         self._collection = check_name(address.name or address.options.get("collection", "vdsh"))
         self._session = Session(address, wait=wait)
         self._values = self.values = KeyValues(self._session, f"{self._collection}_vdsh")
@@ -239,6 +243,12 @@ class Milvus(Engine):
         """Close the connection; Milvus Lite stops when nobody uses it any more."""
         self._session.close()
 
+    def _hold(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a lock, which is a file beside that of Milvus Lite; a server has none."""
+        assert self._file is not None
+        lock = f".{self._file.name}.{self._collection}.{name}.lock"
+        return locked(self._file.with_name(lock))
+
     def _check(self) -> None:
         """Raise where the store has got another collection, since this one is gone."""
         state = read_state(self._values)
@@ -274,7 +284,8 @@ class Milvus(Engine):
                 replaced.append(row["id"])
                 continue
             body = "".join([pieces[key] for key in keys]) if keys else row["document"]
-            found[row["id"]] = Found(to_document(row["id"], body), self._code(row))
+            document = to_document(row["id"], body, row["check_sum"])
+            found[row["id"]] = Found(document, self._code(row))
         if replaced and not tries:
             raise FolderError(
                 f"'{self.shown}' is damaged: a part of the document {show(from_key(replaced[0]))} "

@@ -5,12 +5,13 @@ What each method does is said in `Engine`.
 # ruff: noqa: D102
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
 from vdsh.errors import FolderError, VdshError, WriteError
+from vdsh.files import locked
 from vdsh.model import Model
 from vdsh.model.health import sample
 from vdsh.store.engine import NEAREST, Engine, Progress, check_model, no_store
@@ -30,7 +31,7 @@ from vdsh.words import DamagedWordsError, Segment
 
 ALL_WORDS = "all words (BM25)"
 DAMAGED_WORDS = f"damaged: the next search makes them anew, or re-orders the {NEAREST:,} nearest"
-INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
+INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class Sqlite(Engine):
@@ -57,6 +58,7 @@ class Sqlite(Engine):
         self.read_only = self._database.read_only
         self.models = Models(self._database)
         self.filters = filters.FilterIndexes(self._database)
+        self.hold = self._hold
         self.maintenance = Maintenance(self._database, self._need_cache)
         self.written = self._written
 
@@ -261,6 +263,11 @@ class Sqlite(Engine):
                 words.create_words(connection)
             yield connection
             cache.forget_tombstones(connection)
+
+    def _hold(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a lock, which is a file in the folder; of a store that is gone nothing is held."""
+        in_place = self._database.is_in_place()
+        return locked(self._folder / f".{name}.lock") if in_place else nullcontext(True)
 
     def _note(self, meta: dict[str, str]) -> dict[str, str]:
         """Remember which codes the store has."""

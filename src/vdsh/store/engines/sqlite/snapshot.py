@@ -196,8 +196,9 @@ class Snapshot:
 
 def to_found(row: Sequence[Any], distance: int = 0) -> Found:
     """Make a document and its code of the columns `COLUMNS`."""
-    *columns, code = row
-    return Found(to_document(columns), check_code(code), distance)
+    id, text, labels, metadata, code, check_sum, code_sum = row
+    document = to_document((id, text, labels, metadata, check_sum))
+    return Found(document, check_code(document.id, code, code_sum), distance)
 
 
 def _row(found: Mapping[Any, Any], id: str | int) -> Any:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.documents.document import BATCH
-from vdsh.store.engines.sqlite.schema import WORDS, make_anew
+from vdsh.store.engines.sqlite.schema import WORDS, make_anew, note_facts
 from vdsh.store.engines.sqlite.seen import Seen
 from vdsh.store.rows import read_metadata, searched_text
 from vdsh.text.languages import NONE, Language, find_language, language
@@ -73,7 +73,7 @@ def language_of(connection: Connection, texts: Sequence[str] = ()) -> Language:
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (LANGUAGE,)).fetchone()
     if found is None and texts:
         found = (find_language(texts),)
-        connection.execute("INSERT INTO meta VALUES (?, ?)", (LANGUAGE, *found))
+        note_facts(connection, {LANGUAGE: found[0]})
     return language(found[0] if found else NONE)
 
 
@@ -235,8 +235,7 @@ def _next_documents(connection: Connection, left: Pending) -> list[tuple[int, st
 
 
 def _set_pending(connection: Connection, left: Pending) -> None:
-    new = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
-    connection.execute(new, (KEY, f"{left.done} {left.last}"))
+    note_facts(connection, {KEY: f"{left.done} {left.last}"})
 
 
 def _add_tombstones(connection: Connection, row: SegmentRow, places: bytes) -> None:
