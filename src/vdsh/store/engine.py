@@ -24,7 +24,7 @@ class ModelChangedError(EngineError):
         super().__init__(message)
 
 
-FORMAT = 4  # of what a store says about itself, and of its tables
+FORMAT = 5  # of what a store says about itself, and of its tables
 # Of a store in a folder, and of its backup: the database, and what may lie beside it.
 PARTS = ("store.sqlite", "map.safetensors", "examples.txt")
 PAGE = 10_000  # codes that are read at a time

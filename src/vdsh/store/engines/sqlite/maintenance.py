@@ -51,7 +51,7 @@ class Maintenance:
                 return
             try:
                 cache.words.forget()
-                cache.words.showing(connection)
+                cache.words.verify(connection)
             except DamagedWordsError as error:
                 yield f"{error} The next search makes it anew."
 
