@@ -362,8 +362,8 @@ class Model:
         """
         settings = {"model": self.name, "n_bits": self.n_bits, "weighting": self.weighting}
         digest = hashlib.sha256(json.dumps(settings).encode())
-        for word in self.words:
-            digest.update(f"{word}\n".encode("utf-8", "surrogatepass"))
+        lines = "".join(f"{word}\n" for word in self.words)
+        digest.update(lines.encode("utf-8", "surrogatepass"))
         for name, value in sorted(self.learned.items()):
             if isinstance(value, np.ndarray):
                 digest.update(f"{name} {value.dtype.str} {value.shape}\n".encode())

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import tarfile
 import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -182,6 +181,8 @@ def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) ->
     path : path
         The new store's folder.
     """
+    import tarfile
+
     if not Path(file).is_file():
         raise InputError(f"There is no file '{file}'. Give a file that vdsh backup wrote.")
     if Path(path).exists():
@@ -205,6 +206,8 @@ def _unpack(file: Path, folder: Path) -> None:
 
     The archive is not compressed, so what is written is no larger than it is.
     """
+    import tarfile
+
     with tarfile.open(file, "r:") as archive:
         left = [ABOUT, *PARTS]
         while (member := archive.next()) is not None:
