@@ -1,6 +1,5 @@
 """`Model`: what a model folder holds, and all that serving needs, without scikit-learn or torch."""
 
-import hashlib
 import json
 import os
 import warnings
@@ -360,6 +359,8 @@ class Model:
         That is the vocabulary, the fitted arrays and the settings used in encoding; two models
         with one fingerprint give the same codes.
         """
+        import hashlib  # loads OpenSSL, which a search by words does without
+
         settings = {"model": self.name, "n_bits": self.n_bits, "weighting": self.weighting}
         digest = hashlib.sha256(json.dumps(settings).encode())
         lines = "".join(f"{word}\n" for word in self.words)
