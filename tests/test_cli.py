@@ -336,11 +336,11 @@ def test_a_search_imports_neither_pydantic_nor_readers_of_files(vdsh, docs, tmp_
     assert "vdsh.documents.reader" not in loaded
 
 
-@pytest.mark.parametrize("value", ["ten", "1.5", "", "0x10", "1e3", "99999999999999999999"])
+@pytest.mark.parametrize("value", ["ten", "1.5", "", "0x10", "1e3"])
 def test_an_option_that_is_no_whole_number_is_refused(vdsh, value):
     result = vdsh("search", "store", "moon", "-k", value)
     assert result.returncode in (1, 2) and "Traceback" not in result.stderr
-    assert "-k" in result.stderr or "k must be" in result.stderr
+    assert "-k" in result.stderr
 
 
 def test_a_verb_of_the_research_group_is_imported_alone():  # #32

@@ -77,14 +77,14 @@ def _embed_some(texts: list[str], model: str, folder: Path) -> Vectors:
 
 def _kept(model: str) -> Path:
     """Give the folder of a model's vectors; a folder of weights that changed has another."""
+    import hashlib
+
     _, name = parse(model)
     state = model
     if os.path.isdir(name):
         files = sorted(Path(name).rglob("*"))
         facts = [(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file()]
         state += repr(facts)
-    import hashlib  # loads OpenSSL, which a search does without
-
     return cache_folder() / "embeddings" / hashlib.sha256(state.encode()).hexdigest()[:16]
 
 

@@ -168,6 +168,7 @@ def main() -> None:
     if verb in _ASKING:
         options.use_one_thread()
         gc.set_threshold(100_000)  # what is imported is no garbage: 25 milliseconds
+    gc.enable()  # see `vdsh.__main__`
     try:
         named = [verb, inner] if verb == "research" and inner in RESEARCH else [verb]
         is_enough = verb in VERBS and (verb != "research" or inner in RESEARCH)
