@@ -61,7 +61,7 @@ def _take_plain_values(parameter: Any) -> None:
     parameter.process_value = process_value
 
 
-def _plain(value: Any, kind: type, least: float | None, most: float | None) -> Any:
+def _plain(value: Any, kind: Any, least: float | None, most: float | None) -> Any:
     """Read a value of one kind, if there can be no doubt about it."""
     if kind is int and isinstance(value, str) and _NUMBER.fullmatch(value):
         value = int(value)
