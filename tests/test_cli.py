@@ -10,7 +10,7 @@ import time
 import pytest
 
 from vdsh import TextHasher
-from vdsh.cli import GROUPS, RESEARCH, VERBS
+from vdsh.cli import GROUPS, RESEARCH, SUMMARIES, VERBS
 from vdsh.codes import to_bit_strings, to_hex
 
 QUICK = ("--bits", 8, "--epochs", 2, "--set", "hidden_size=8", "--device", "cpu")
@@ -308,6 +308,40 @@ def test_help_lists_at_most_20_verbs_the_daily_ones_first(vdsh):  # #32
     inner = vdsh("research", "--help").stdout
     assert all(f"\n  {verb} " in inner for verb in RESEARCH)
     assert vdsh("research", "datasets", "--json").stdout == vdsh("datasets", "--json").stdout != ""
+
+
+def test_help_cuts_no_summary_at_80_columns(vdsh):
+    for verbs, words in ((set(VERBS) - set(RESEARCH), ()), (RESEARCH, ("research",))):
+        lines = vdsh(*words, "--help", env=os.environ | {"COLUMNS": "80"}).stdout.splitlines()
+        for verb in verbs:
+            (line,) = [line for line in lines if re.match(f"  {verb}  ", line)]
+            assert line.split(maxsplit=1)[1] == SUMMARIES[verb]
+            assert len(line) <= 80
+            assert SUMMARIES[verb].endswith(".") and not SUMMARIES[verb].endswith("..")
+
+
+def test_a_search_imports_neither_pydantic_nor_readers_of_files(vdsh, docs, tmp_path):
+    """Each takes longer to load than the search."""
+    assert vdsh("add", "store", docs, "--learn", "never").returncode == 0
+    code = "import sys; sys.argv = ['vdsh', 'search', 'store', 'moon orbit', '-k', '3']\n"
+    code += "from vdsh.cli import main\n"
+    code += "try: main()\nexcept SystemExit: pass\n"
+    code += "print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.splitlines()) == 3
+    loaded = set(done.stderr.split())
+    unwanted = {"pydantic", "rich", "numba", "scipy", "numpy.ma", "tarfile", "hashlib", "logging"}
+    assert not loaded & unwanted
+    assert "vdsh.documents.reader" not in loaded
+
+
+@pytest.mark.parametrize("value", ["ten", "1.5", "", "0x10", "1e3"])
+def test_an_option_that_is_no_whole_number_is_refused(vdsh, value):
+    result = vdsh("search", "store", "moon", "-k", value)
+    assert result.returncode in (1, 2) and "Traceback" not in result.stderr
+    assert "-k" in result.stderr
 
 
 def test_a_verb_of_the_research_group_is_imported_alone():  # #32

@@ -60,6 +60,7 @@ def lose_words(folder):
     change(
         folder,
         "DELETE FROM words",
+        "DELETE FROM word_blocks",
         "DELETE FROM word_tombstones",
         "DELETE FROM meta WHERE key = 'words'",
     )
@@ -291,9 +292,15 @@ DAMAGE = {
     "empty": "UPDATE words SET data = x''",
     "a text": "UPDATE words SET data = 'text'",
     "a number": "UPDATE words SET data = 12",
+    "a block changed": "UPDATE word_blocks SET data = CAST(x'00' || substr(data, 2) AS BLOB)",
+    "blocks cut short": "UPDATE word_blocks SET data = substr(data, 1, length(data) / 2)",
+    "a block that is a text": "UPDATE word_blocks SET data = 'text'",
+    "no blocks": "DELETE FROM word_blocks",
+    "blocks of others": "UPDATE word_blocks SET segment = segment + 1",
     "no pieces": "DELETE FROM words",
     "a piece too few": "DELETE FROM words WHERE segment = (SELECT MIN(segment) FROM words)",
-    "a piece twice": "INSERT INTO words SELECT segment + 1000, first, span, docs, data FROM words",
+    "a piece twice": "INSERT INTO words SELECT segment + 1000, first, span, docs, size, data "
+    "FROM words",
     "moved": "UPDATE words SET first = first + 1",
     "moved far": "UPDATE words SET first = first + 9223372036854770000",
     "a first that is a text": "UPDATE words SET first = 'one'",
@@ -464,7 +471,8 @@ def pieces_of(folder):
 
 def bytes_of(folder):
     sizes = (
-        "(SELECT SUM(LENGTH(data)) FROM words), (SELECT SUM(LENGTH(places)) FROM word_tombstones)"
+        "(SELECT SUM(LENGTH(data)) FROM words), (SELECT SUM(LENGTH(data)) FROM word_blocks), "
+        "(SELECT SUM(LENGTH(places)) FROM word_tombstones)"
     )
     return sum(n or 0 for n in ask(folder, f"SELECT {sizes}")[0])
 

@@ -4,7 +4,6 @@ None of these packages is a dependency (extra `embed`). What was embedded once i
 folder, a thousand texts a file, so that a second run, or one that was interrupted, goes on there.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -59,6 +58,8 @@ def parse(model: str) -> tuple[str, str]:
 
 
 def _embed_some(texts: list[str], model: str, folder: Path) -> Vectors:
+    import hashlib  # loads OpenSSL, which a search does without
+
     file = folder / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]}.npy"
     try:
         found: Vectors = np.load(file, allow_pickle=False)
@@ -76,6 +77,8 @@ def _embed_some(texts: list[str], model: str, folder: Path) -> Vectors:
 
 def _kept(model: str) -> Path:
     """Give the folder of a model's vectors; a folder of weights that changed has another."""
+    import hashlib
+
     _, name = parse(model)
     state = model
     if os.path.isdir(name):

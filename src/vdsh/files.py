@@ -7,7 +7,6 @@ Modes are those that the umask gives to any new file.
 
 import gzip
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Iterator
@@ -168,7 +167,7 @@ def _check_kind(path: Path) -> None:
 
 
 def _draft_of(path: Path) -> Path:
-    return path.with_name(f".{path.name[:40]}-{secrets.token_hex(4)}")
+    return path.with_name(f".{path.name[:40]}-{os.urandom(4).hex()}")
 
 
 def _sync(file: Path) -> None:

@@ -12,8 +12,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
 import typer
-from typer.core import TyperCommand
 
+from vdsh.cli.commands import Command
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-class WordsCommand(TyperCommand):
+class WordsCommand(Command):
     """A command that takes a query word by word, such as mars -rover."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
-from vdsh.documents.split import place_of
 from vdsh.store.rows import searched_text
 from vdsh.words import WordQuery
 from vdsh.words.passages import DOTS, LENGTH, Fragment, n_cells, one_line, show_passage
@@ -168,6 +167,8 @@ class Hit(NamedTuple):
         found = [text for text, marked in self.pieces() if marked]
         start, stop = self.section
         at = self.text.find(found[0], start, stop or None) if found else start
+        from vdsh.documents.split import place_of
+
         return place_of(self.text, max(at, start))
 
     def as_fields(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,6 +104,8 @@ def write_backup(
         engine.maintenance.copy_to(folder, progress)
         parts = [name for name in PARTS if (folder / name).is_file()]
         (folder / ABOUT).write_text(json.dumps({"vdsh": "backup", "parts": parts}))
+        import tarfile
+
         with tarfile.open(folder / DRAFT, "w") as archive:
             for part in (ABOUT, *parts):
                 archive.add(folder / part, part)

@@ -13,7 +13,7 @@ from vdsh.search import HammingIndex
 from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
 from vdsh.store.rows import searched_text
 from vdsh.text.languages import Language
-from vdsh.words import Matches, Segment, WordIndex, WordQuery
+from vdsh.words import IndexReader, Matches, Segment, WordIndex, WordQuery
 from vdsh.words.index import Asked
 from vdsh.words.phrases import fits
 from vdsh.words.query import plain_query
@@ -193,7 +193,7 @@ class ByRelevance:
         return wanted
 
     def choose_in_memory(
-        self, words: WordIndex, asked: Asked, index: HammingIndex
+        self, words: IndexReader, asked: Asked, index: HammingIndex
     ) -> tuple[NDArray[np.int64], list[Choice], Matches] | None:
         """Choose among the best by words and the nearest to the code they want: their numbers.
 

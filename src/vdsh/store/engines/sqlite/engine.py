@@ -189,13 +189,16 @@ class Sqlite(Engine):
     ) -> tuple[list[Found], int]:
         cache = self._need_cache()
         with self._database.reading() as connection:
-            snapshot, index_of_words = Snapshot(connection, where), None
+            snapshot = Snapshot(connection, where)
             with cache.showing(connection, query.fingerprint) as index:
                 pairs = snapshot.within(index, query.code, radius)
             if (words := signs_of(query)) is not None:
-                with suppress(DamagedWordsError):
+                language = self.language()
+                try:
                     index_of_words = cache.words.showing(connection)
-                pairs = fitting(snapshot, index_of_words, pairs, words, self.language())
+                    pairs = fitting(snapshot, index_of_words, pairs, words, language)
+                except DamagedWordsError:
+                    pairs = fitting(snapshot, None, pairs, words, language)
             return snapshot.fetch(pairs[:limit]), len(pairs)
 
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:

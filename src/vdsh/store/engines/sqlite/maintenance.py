@@ -56,7 +56,7 @@ class Maintenance:
             yield "Not all words are indexed yet. The next search does it."
             return
         try:
-            Words().showing(connection)
+            Words().verify(connection)
         except DamagedWordsError as error:
             yield f"{error} The next search makes it anew."
 

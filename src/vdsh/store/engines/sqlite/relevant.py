@@ -20,7 +20,7 @@ from vdsh.store.ranking import (
     words_text,
 )
 from vdsh.text.languages import Language
-from vdsh.words import Matches, WordIndex, WordQuery
+from vdsh.words import IndexReader, Matches, WordQuery
 from vdsh.words.index import places_of
 from vdsh.words.phrases import fits, which_fit
 
@@ -30,7 +30,7 @@ Numbers = NDArray[np.int64]
 
 
 def find_best(
-    snapshot: Snapshot, index: HammingIndex, words: WordIndex, ranking: ByRelevance
+    snapshot: Snapshot, index: HammingIndex, words: IndexReader, ranking: ByRelevance
 ) -> tuple[Numbers, list[Choice], Matches]:
     """Find the best by words, and the nearest to the code that those want: rows, who is chosen."""
     asked = words.look_up(ranking.words)
@@ -49,7 +49,7 @@ def find_best(
 def _find_candidates(
     snapshot: Snapshot,
     index: HammingIndex,
-    words: WordIndex,
+    words: IndexReader,
     matches: Matches,
     ranking: ByRelevance,
 ) -> tuple[Numbers, Pool]:
@@ -106,7 +106,11 @@ def by_expected_distance(
 
 
 def fitting(
-    snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: WordQuery, language: Language
+    snapshot: Snapshot,
+    words: IndexReader | None,
+    pairs: Pairs,
+    query: WordQuery,
+    language: Language,
 ) -> Pairs:
     """Leave out documents that lack a phrase, or have what the query excludes.
 
@@ -127,7 +131,7 @@ def fitting(
 
 
 def _of_few(
-    snapshot: Snapshot, words: WordIndex, query: WordQuery, few: Numbers, matches: Matches
+    snapshot: Snapshot, words: IndexReader, query: WordQuery, few: Numbers, matches: Matches
 ) -> Numbers:
     """Take all of few documents that pass a filter, if they fit the query."""
     for word in query.excluded(words.language):

@@ -32,7 +32,9 @@ TABLES = (
 SEQUENCE = "CREATE TABLE sqlite_sequence(name,seq)"  # made by SQLite
 WORDS = (
     "CREATE TABLE words(segment INTEGER PRIMARY KEY, first INTEGER NOT NULL,"
-    " span INTEGER NOT NULL, docs INTEGER NOT NULL, data BLOB NOT NULL)",
+    " span INTEGER NOT NULL, docs INTEGER NOT NULL, size INTEGER NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE word_blocks(segment INTEGER NOT NULL, block INTEGER NOT NULL,"
+    " data BLOB NOT NULL, PRIMARY KEY(segment, block))",
     "CREATE TABLE word_tombstones(segment INTEGER PRIMARY KEY, places BLOB NOT NULL)",
 )
 FILTERS = (  # made when a field is first indexed
