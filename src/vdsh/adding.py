@@ -18,8 +18,8 @@ from vdsh.documents import Document, read_documents
 from vdsh.documents.document import in_batches, length
 from vdsh.documents.folder import FoundFile, Skipped, find_files, read_found
 from vdsh.documents.reader import holds_records
-from vdsh.documents.readers import UnreadableError
 from vdsh.documents.source import MAX_DOCUMENT_SIZE
+from vdsh.documents.unreadable import UnreadableError
 from vdsh.errors import InputError, MissingFileError, WriteError
 from vdsh.files import lock
 from vdsh.store import Store

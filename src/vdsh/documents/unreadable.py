@@ -1,0 +1,10 @@
+"""Why a file gives no text: the error that every reader raises."""
+
+from vdsh.errors import InputError
+
+NOT_TEXT = "is not text"
+TOO_LARGE = "has more than"
+
+
+class UnreadableError(InputError):
+    """A file has no text to read; the message is the reason alone, such as "is not text"."""
