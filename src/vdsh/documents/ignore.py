@@ -32,7 +32,8 @@ class Patterns:
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self._rules = [rule for line in lines if (rule := _read_rule(line))][::-1]
+        rules = [rule for line in lines if (rule := _read_rule(line))]
+        self._rules = list(dict.fromkeys(reversed(rules)))
         # Most rules are for names alone, and most names fit none: one look instead of sixty.
         by_name = {rule.globs[1]: None for rule in self._rules if rule.is_by_name}
         self._names = re.compile("|".join(map(_expression, by_name)) or "(?!)")

@@ -202,6 +202,8 @@ class WordIndex:
     def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
         """List words that a mistyped or unfinished one may be, which most documents have first."""
         form = fold(word)
+        if not form:  # a mark without a letter
+            return []
         vocabularies = [segment.vocabulary for segment in self.segments]
         if unfinished:
             found = {other for one in vocabularies for other in begin_with(one, form)}
