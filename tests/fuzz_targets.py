@@ -183,11 +183,14 @@ def make_pdf(pages: list[str]) -> bytes:
     return f"{out}{table}{trailer}\nstartxref\n{len(out)}\n%%EOF".encode()
 
 
+WORD_XML = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
 def make_docx(paragraphs: list[str], declared: str = "") -> bytes:
     """Make a Word document of nothing but text."""
     body = "".join(f"<w:p><w:r><w:t>{words}</w:t></w:r></w:p>" for words in paragraphs)
     with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as file:
-        xml = f"{declared}<w:document><w:body>{body}</w:body></w:document>"
+        xml = f'{declared}<w:document xmlns:w="{WORD_XML}"><w:body>{body}</w:body></w:document>'
         file.writestr("word/document.xml", xml.encode(errors="replace"))
     return out.getvalue()
 

@@ -13,7 +13,7 @@ import vdsh.documents.folder as folder_module
 from engines import full_disk, ids
 from vdsh import Document, open_store
 from vdsh.adding import add_files
-from vdsh.documents.readers import UnreadableNowError
+from vdsh.documents.unreadable import UnreadableNowError
 from vdsh.errors import InputError, MissingFileError, VdshError, WriteError
 
 SKY = "orbit moon rocket launch mars probe crater comet lunar shuttle".split()

@@ -29,8 +29,8 @@ from vdsh.adding.roots import (
 from vdsh.documents import Document, read_documents
 from vdsh.documents.document import in_batches, is_id, length
 from vdsh.documents.folder import FoundFile, Skipped, find_files, read_found
-from vdsh.documents.readers import UnreadableError
 from vdsh.documents.source import check_encoding
+from vdsh.documents.unreadable import UnreadableError
 from vdsh.errors import InputError, MissingFileError
 from vdsh.store import Store
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from vdsh.documents.document import NOT_IN_IDS, is_id
 from vdsh.documents.ignore import Patterns
-from vdsh.documents.readers import NOT_TEXT, TOO_LARGE, UnreadableError, read_file
+from vdsh.documents.readers import read_file
 from vdsh.documents.source import Record, Source
+from vdsh.documents.unreadable import NOT_TEXT, TOO_LARGE, UnreadableError
 from vdsh.errors import InputError, MissingFileError
 
 _MOST_NAMED = 3  # files in a sentence

@@ -1,10 +1,8 @@
 """A file to its text and title; another format is one more function in `_BINARY`."""
 
 import gzip
-import io
 import json
 import os
-import re
 import stat
 import zlib
 from collections.abc import Callable
@@ -14,27 +12,18 @@ from typing import NamedTuple
 
 from vdsh.documents.docx import read_docx
 from vdsh.documents.markup import text_of, title_of_html, title_of_text
+from vdsh.documents.pdf import read_pdf
 from vdsh.documents.source import MAX_DOCUMENT_SIZE, decode_whole, looks_binary, unzipped
-from vdsh.errors import InputError, missing_package
+from vdsh.documents.unreadable import (
+    NOT_TEXT,
+    TOO_LARGE,
+    UnreadableError,
+    UnreadableNowError,
+)
 
-NOT_TEXT = "is not text"
-TOO_LARGE = "has more than"
 _HTML = (".html", ".htm", ".xhtml")
 _WITH_HEADINGS = (".md", ".markdown", ".mdx", ".rst", ".ipynb")
-_HYPHEN = re.compile(r"(?<=[a-z])-\n(?=[a-z])")  # of a word that ends on the next line
 _PACKED = 4  # a file with pictures may be so many times larger than its text
-
-
-class UnreadableError(InputError):
-    """A file has no text to read; the message is the reason alone, such as "is not text"."""
-
-    passing = False
-
-
-class UnreadableNowError(UnreadableError):
-    """A file cannot be read now, and may be later: a lack of rights, half of a file, no parser."""
-
-    passing = True
 
 
 class Contents(NamedTuple):
@@ -123,27 +112,7 @@ def _docx(data: bytes, limit: int) -> Contents:
 
 
 def _pdf(data: bytes, limit: int) -> Contents:
-    try:
-        import logging
-
-        import pypdf
-    except ImportError:
-        raise UnreadableNowError(str(missing_package("", "pypdf", "files")).strip()) from None
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells every oddity of a file
-    reader = pypdf.PdfReader(io.BytesIO(data))
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise UnreadableError("needs a password; save it without one")
-    pages, left = list[str](), limit
-    for page in reader.pages:
-        words = page.extract_text().replace("\f", " ")
-        pages.append(_HYPHEN.sub("", words))
-        if (left := left - len(pages[-1])) < 0:
-            raise UnreadableError(f"{TOO_LARGE} {limit:,} characters of text")
-    text = "\f".join(pages)
-    if not text.strip():
-        raise UnreadableError("has no text (a scan?)")
-    title = (reader.metadata and reader.metadata.title) or text.strip().splitlines()[0]
-    return Contents(text, title)
+    return Contents(*read_pdf(data, limit))
 
 
 _BINARY: dict[str, Callable[[bytes, int], Contents]] = {".pdf": _pdf, ".docx": _docx}

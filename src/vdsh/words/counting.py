@@ -9,7 +9,6 @@
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, compress
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from vdsh.text.tokenizer import (
     find_plainly,
     hash_plainly,
     lay_out_as_given,
+    to_nfc,
 )
 from vdsh.words.lexicon import exact_term, lexicon_of
 from vdsh.words.vocabulary import join_words, to_vocabulary
@@ -249,5 +249,5 @@ _LOWER = _Lower({ord("\u2019"): "'"})
 def _prepare(text: str) -> str:
     if text.isascii():
         return text
-    lines = unicodedata.normalize("NFC", text).splitlines(keepends=True)  # most are of ASCII
+    lines = to_nfc(text).splitlines(keepends=True)  # most are of ASCII
     return "".join([one if one.isascii() else one.translate(_LOWER) for one in lines])

@@ -212,6 +212,8 @@ class WordIndex:
     def similar(self, word: str, *, unfinished: bool = False) -> list[str]:
         """List words that a mistyped or unfinished one may be, in order."""
         form = fold(word)
+        if not form:  # a mark without a letter
+            return []
         vocabularies = [segment.vocabulary for segment in self.segments]
         if unfinished:
             return sorted({other for one in vocabularies for other in begin_with(one, form)})

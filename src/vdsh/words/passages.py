@@ -44,7 +44,7 @@ def words_in(texts: Sequence[str], words: Collection[str], language: Language) -
     found = find_tokens(texts, shortest=1)
     first = np.zeros(256, bool)  # a form begins as its stem does, or not with a letter of ASCII
     first[128:] = True
-    first[[ord(letter) for letter in letters if letter.isascii()]] = True
+    first[[ord(letter) for letter in letters if letter and letter.isascii()]] = True
     at = np.flatnonzero(first[found.data[found.starts]])
     data, spans = found.data.tobytes(), (found.starts[at].tolist(), found.stops[at].tolist())
     tokens = [data[start:stop] for start, stop in zip(*spans, strict=True)]
