@@ -13,6 +13,7 @@ import vdsh
 
 LAYERS = """
 errors          the exception tree
+interrupts      Ctrl-C while a process starts
 estimator       what scikit-learn asks of what learns
 files           files and folders that are whole or absent
 embed           vectors of texts by models that people have

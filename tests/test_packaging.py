@@ -76,7 +76,7 @@ def test_the_workflow_tries_every_python_and_system_that_is_promised():
 
 
 def test_the_command_is_that_of_the_package():
-    assert PROJECT["scripts"] == {"vdsh": "vdsh.cli:main"}  # `uvx vdsh`, `pipx run vdsh`
+    assert PROJECT["scripts"] == {"vdsh": "vdsh.__main__:main"}  # `uvx vdsh`, `pipx run vdsh`
 
 
 def test_every_page_is_on_the_site():
