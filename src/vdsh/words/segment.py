@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.cancel import check_wanted
 from vdsh.documents.split import split_text
 from vdsh.errors import FolderError
 from vdsh.jit import compiled
@@ -132,6 +133,7 @@ class Passages(NamedTuple):
 
 def split(text: str) -> list[tuple[int, int]]:
     """Say where the passages of a long text begin and end; a short one has none."""
+    check_wanted()
     spans = split_text(text) if len(text) > _LONG else []
     return spans if len(spans) > 1 else []
 
