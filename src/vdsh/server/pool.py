@@ -78,8 +78,14 @@ class StorePool:
         return None
 
     def has_map(self) -> bool:
-        """Say whether `vdsh research map` was run on the store."""
-        return Path(self.path, corpus_map.FILE).exists()
+        """Say whether there is a map of the store, and of the model that it has now."""
+        path = Path(self.path, corpus_map.FILE)
+        try:
+            changed = path.stat().st_mtime_ns
+        except OSError:
+            return False
+        made_by = self.memo("model of the map", changed, lambda: corpus_map.model_of(path))
+        return made_by == self.model.fingerprint
 
     def memo(self, what: str, version: Any, make: Callable[[], T]) -> T:
         """Return the thing of that version; what is kept of another one is forgotten."""
