@@ -143,8 +143,8 @@ def _print_table(hits: "Hits", query: "str | Codes") -> None:
 
     if not at_terminal():
         words = _words(hits, query)
-        for line in columns(row(hit, words) for hit in hits):
-            typer.echo(line)
+        for cells in columns(row(hit, words) for hit in hits):
+            typer.echo(cells)
         return
     width = get_terminal_size((WIDTH, 0)).columns
     for line in table(hits, width, _words(hits, query)):
