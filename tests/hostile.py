@@ -213,7 +213,7 @@ def a_length(rng: Random) -> int:
 
 
 class Readers:
-    """A file of a kind that is read: a page, a note, a notebook, a Word document, a PDF, a table."""
+    """A file of a kind that is read: a page, a note, a notebook, a Word file, a PDF, a table."""
 
     KINDS = {
         "html": HTML + TEXT,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from vdsh import Document
+from vdsh.cli import cleanup, output
 from vdsh.store import open_store
 from vdsh.store.check_sums import sum_of
 
@@ -40,7 +41,14 @@ def test_search_shows_score_id_labels_and_passage(vdsh, store):
     assert all(line.split()[0].isdecimal() for line in nearest)
 
 
-def test_related_hits_stand_below_a_line_and_strict_leaves_them_out(vdsh, store):  # 33
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let verbs print as at a terminal."""
+    monkeypatch.setattr(output, "at_terminal", lambda: True)
+    monkeypatch.setattr(cleanup, "at_terminal", lambda: True)
+
+
+def test_related_hits_stand_below_a_line_and_strict_leaves_them_out(vdsh, store, terminal):  # 33
     query = ("search", store, "rocket", "-k", 80)
     hits = [json.loads(line) for line in vdsh(*query, "--json").stdout.splitlines()]
     with_words = [hit for hit in hits if not hit["related"]]

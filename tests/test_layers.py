@@ -13,7 +13,9 @@ import vdsh
 
 LAYERS = """
 errors          the exception tree
+interrupts      Ctrl-C while a process starts
 estimator       what scikit-learn asks of what learns
+cancel          work that stops when nobody waits for it any more
 files           files and folders that are whole or absent
 embed           vectors of texts by models that people have
 documents       files to documents

@@ -225,6 +225,16 @@ def load(path: Path) -> CorpusMap:
         ) from error
 
 
+def model_of(path: Path) -> str | None:
+    """Read the fingerprint of the model that a map was made with; None where there is no map."""
+    try:
+        with safe_open(path, "numpy") as file:
+            facts = json.loads(file.metadata()["facts"])
+        return str(facts["fingerprint"])
+    except (SafetensorError, LookupError, TypeError, ValueError, RecursionError, OSError):
+        return None
+
+
 def _check_parts(found: CorpusMap) -> None:
     """Raise a ValueError or TypeError where names and arrays do not fit, or cannot be sent."""
     points, scores, label, n = found.points, found.scores, found.label, len(found.ids)

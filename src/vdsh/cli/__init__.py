@@ -15,6 +15,7 @@ from vdsh import __version__
 from vdsh.cli import options
 from vdsh.cli.commands import Command, Group
 from vdsh.errors import VdshError
+from vdsh.interrupts import raise_on_interrupt
 
 GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
     "Daily": "add search serve mcp learn info delete demo".split(),
@@ -131,6 +132,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         try:
+            raise_on_interrupt()
             command(*arguments, **options)
         except VdshError as error:
             typer.echo(f"Error: {error}", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
-from vdsh.cli.output import aligned, say
+from vdsh.cli.output import columns, say
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def datasets(
     facts = [_facts(source, root) for source in chosen]
     head = ("name", "documents", "labels", "where", "licence")
     rows = [head, *(_row(fact) for fact in facts)] if name is None else _about(facts[0])
-    say(facts, *aligned(rows), as_json=as_json)
+    say(facts, *columns(rows), as_json=as_json)
 
 
 def _facts(source: "Source", root: str | None) -> dict[str, Any]:

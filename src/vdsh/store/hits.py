@@ -351,6 +351,12 @@ def table(
     return lines if at == len(lines) else [*lines[:at], [Fragment(RELATED)], *lines[at:]]
 
 
+def row(hit: Hit, words: Collection[str] | None = None) -> tuple[str, str, str, str]:
+    """Give number, id, labels and passage of a hit: the cells of a line, none of them cut."""
+    copies = f" ({hit.copies:,} more like it)" if hit.copies else ""
+    return _number(hit), hit.id, ", ".join(hit.labels or ()), hit.passage(words=words) + copies
+
+
 def _starts(hits: Sequence[Hit], id_width: int, label_width: int) -> list[str]:
     """Lay out the columns before the passage, each with a gap after it."""
     columns = [

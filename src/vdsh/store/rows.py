@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vdsh.cancel import while_wanted
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import check_characters
@@ -61,7 +62,7 @@ def to_rows(
     rows: dict[str, Row] = {}
     kept: dict[str, Document] = {}
     packed, size = codes.tobytes(), codes.shape[1]
-    for i, document in enumerate(documents):
+    for i, document in enumerate(while_wanted(documents)):
         labels = None if document.labels is None else _labels_json(document)
         metadata = _metadata_json(document) if document.metadata else "{}"
         fields.update(document.metadata)
@@ -125,7 +126,7 @@ def check_query_code(code: Any, n_bits: int) -> Codes:
 
 def _check_documents(documents: Sequence[Document]) -> None:
     """Raise for the first document that cannot be stored."""
-    for document in documents:
+    for document in while_wanted(documents):
         if not isinstance(document, Document):
             raise InputError(f"A store holds Documents. Got {type(document).__name__}.")
         check_characters(check_id(document.id))

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.cancel import check_wanted, while_wanted
 from vdsh.jit import compiled
 from vdsh.text.languages import Language
 from vdsh.text.tokenizer import (
@@ -120,6 +121,7 @@ def _humps(word: str) -> list[str]:
 
 
 def _count(texts: Sequence[str], language: Language, named: bool, opening: Opening) -> Counted:
+    check_wanted()
     if texts and compiled(_PLAIN * sum(map(len, texts))):
         return _count_compiled(texts, language, named, opening)
     return _count_plainly(texts, language, opening)
@@ -128,7 +130,7 @@ def _count(texts: Sequence[str], language: Language, named: bool, opening: Openi
 def _count_plainly(texts: Sequence[str], language: Language, opening: Opening) -> Counted:
     found: list[dict[str, int]] = []
     lengths, words = [], set[str]()
-    for text in texts:
+    for text in while_wanted(texts):
         parts, counts = find_parts(text), dict[str, int]()
         content = [word not in language.stop_words for word in parts.tokens]
         weights = _weigh(content, opening)

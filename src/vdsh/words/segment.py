@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.cancel import check_wanted
 from vdsh.jit import compiled
 from vdsh.text.languages import Language
 from vdsh.words.counting import Counted, count_terms
@@ -116,6 +117,7 @@ def split(text: str) -> list[tuple[int, int]]:
     """Say where the passages of a long text begin and end; a short one has none."""
     from vdsh.documents.split import split_text
 
+    check_wanted()
     spans = split_text(text) if len(text) > _LONG else []
     return spans if len(spans) > 1 else []
 
