@@ -91,9 +91,13 @@ def find_parts(
                 end += 1
             elif stop + 1 < offsets[doc + 1] and lower[stop] == 43 and lower[stop + 1] == 43:
                 end += 2
-            places = starts[token : last + 1], stops[token : last + 1]
-            bounds = offsets[doc], offsets[doc + 1]
-            n = _add_names(lower, places, bounds, end, last, longest, n, spans, hashes)
+            is_name = last > token or end > stop
+            is_name = is_name or (starts[token] > offsets[doc] and lower[starts[token] - 1] == 95)
+            is_name = is_name or (stop < offsets[doc + 1] and lower[stop] == 95)
+            if is_name:  # as few tokens are
+                places = starts[token : last + 1], stops[token : last + 1]
+                bounds = offsets[doc], offsets[doc + 1]
+                n = _add_names(lower, places, bounds, end, last, longest, n, spans, hashes)
             token = last + 1
     return n
 
