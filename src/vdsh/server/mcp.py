@@ -26,6 +26,7 @@ from vdsh.server.bodies import Body, DocumentsBody, Id, Query, Text, Where, name
 from vdsh.server.json_routes import Refused, complaint, find_status, without_paths
 from vdsh.server.service import Service, opened
 from vdsh.store import Hit, Hits, Store
+from vdsh.store.hits import relation
 from vdsh.store.searching import distinct
 
 INSTRUCTIONS = (
@@ -145,17 +146,20 @@ async def _find(query: Query, body: _Finding, services: Services) -> Answer:
             hits[:] = [hit for hit in hits if hit.id != query.id][:n]
             return hits
 
-        hits, lines, found = distinct(others, body.k), list[str](), list[dict[str, Any]]()
+        hits, lines, found = distinct(others, body.k), [""], list[dict[str, Any]]()
         for hit in while_wanted(hits):
             fields: dict[str, Any] = {"id": hit.id}
             fields |= {} if hit.score is None else {"score": round(hit.score, 3)}
+            fields |= {"related": relation(hit).rstrip(":")} if hit.related else {}
             fields |= {"copies": hit.copies} if hit.copies else {}
             fields |= {"passage": hit.passage(PASSAGE), **_about(hit)}
             found.append(fields)
             end = f" ({hit.copies:,} more like it)" if hit.copies else ""
+            if relation(hit) not in lines:  # a heading, before the first hit below it
+                lines.append(relation(hit))
             lines.append(f"{hit.id} {fields['labels'] or ''}{end}\n  {fields['passage']}")
         note = hits.warning or ("" if hits else "Nothing was found.")
-        return "\n".join([*lines, note]), {"hits": found} | ({"note": note} if note else {})
+        return "\n".join([*lines[1:], note]), {"hits": found} | ({"note": note} if note else {})
 
     return await _chosen(body, services).pool.call(work)
 

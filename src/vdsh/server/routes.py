@@ -236,7 +236,8 @@ async def tell(
     made = await pool.compute(lambda: Highlighter(model, _code(query), text, phrases, spoken))
     made.wanted.update(spoken.stems(list(hits.meant.values())))
     for some in portions([hit.text[slice(*_section(hit))] for hit in hits]):
-        shown += await pool.compute(partial(made.show, some))
+        telling = [hit.words for hit in hits[len(shown) : len(shown) + len(some)]]
+        shown += await pool.compute(partial(made.show, some, telling))
     for fields, hit, one in zip(answer["hits"], hits, shown, strict=True):
         fields |= {"title": _title(hit)} | _shown(hit, one)
     if (explanation := await pool.compute(made.explain)) is not None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
-from vdsh.store.rows import searched_text
+from vdsh.store.rows import searched_head
 from vdsh.words import WordQuery
 from vdsh.words.passages import DOTS, LENGTH, Fragment, n_cells, one_line, show_passage
 
@@ -16,6 +16,7 @@ WIDTH = 100  # where there is no terminal
 _LEAST = 40  # places for a passage; where there are fewer, it has a line of its own
 _GAP = "  "
 RELATED = "Related, without these words:"
+PARTS = "With parts of it only:"
 
 
 class ParsedQuery(NamedTuple):
@@ -65,6 +66,7 @@ class Candidate(NamedTuple):
     code: bytes
     share: float = 0.0
     span: tuple[int, int] = (0, 0)  # as in `Found`
+    named: bool = True  # whether it has the name that the query is; True where it is none
 
 
 Choose = Callable[[list[Candidate]], list[Candidate]]  # puts candidates in order, and cuts them
@@ -109,11 +111,15 @@ class Hit(NamedTuple):
     score : float or None
         By words and code together, from 0 to 1, where hits were ranked so.
     words : tuple of str
-        Words of the document that are forms of the query's, where hits were ranked so.
+        Forms of the query's words in its best passage, or in its title or name, where hits were
+        ranked so: a name such as `foo.bar` first, then the word that the fewest documents have.
     section : tuple of (int, int)
-        Where the best passage of a long text begins and ends, in characters; (0, 0) for others.
+        Where the best passage of a long text begins and ends, in characters, or that with the
+        phrase that was asked for; (0, 0) for others.
     related : bool
-        Whether it has no word of the query, or a score of less than half the best.
+        Whether it lacks what was asked for: it has no word of the query, or only parts of the name
+        or the phrase that the query is. Where a vector was looked for, such a hit is related only
+        if its score is less than half the best.
     copies : int
         How many more hits have the very same text, where people are shown only the first.
     """
@@ -152,10 +158,11 @@ class Hit(NamedTuple):
 
     def pieces(self, width: int = LENGTH, words: Collection[str] | None = None) -> list[Fragment]:
         """Return the passage in pieces, each with whether it is a word of the query."""
+        ranked = words is None
         wanted, (start, stop) = self.words if words is None else words, self.section
         if not stop:
-            return show_passage(self.text, wanted, width)
-        shown = show_passage(self.text[start:stop], wanted, width)
+            return show_passage(self.text, wanted, width, ranked=ranked)
+        shown = show_passage(self.text[start:stop], wanted, width, ranked=ranked)
         before = [Fragment(DOTS)] if start and shown[:1] != [Fragment(DOTS)] else []
         return [*before, *shown]
 
@@ -195,12 +202,29 @@ def to_hit(
     words: tuple[str, ...] = (),
 ) -> Hit:
     """Make a hit of what an engine found."""
-    document, code, distance, (start, stop) = found
-    id, text, labels, metadata = document.id, document.text, document.labels, document.metadata
-    head = len(searched_text(id, text, metadata)) - len(text) if stop else 0
-    section = max(0, start - head), max(0, stop - head)
-    known = id, distance, text, labels, metadata, expected, code.hex()
-    return Hit(*known, score, words, section, related)
+    document = found.document
+    return Hit(
+        id=document.id,
+        distance=found.distance,
+        text=document.text,
+        labels=document.labels,
+        metadata=document.metadata,
+        expected=expected,
+        code=found.code.hex(),
+        score=score,
+        words=words,
+        section=section_of(found),
+        related=related,
+    )
+
+
+def section_of(found: Found) -> tuple[int, int]:
+    """Say where in its text the best passage of a long document is; (0, 0) for others."""
+    document, (start, stop) = found.document, found.span
+    if not stop:
+        return 0, 0
+    head = len(searched_head(document.id, document.text, document.metadata))
+    return max(0, start - head), max(0, stop - head)
 
 
 def to_document(hit: Hit) -> Document:
@@ -228,6 +252,8 @@ class Hits(list[Hit]):
         Whether no document has what is in quotes, so that all words were looked for.
     meant : mapping of str to str, optional
         Words that no document has, with those that were looked for instead.
+    absent : iterable of str
+        Names such as `foo.bar` that no document has.
 
     Attributes
     ----------
@@ -246,13 +272,21 @@ class Hits(list[Hit]):
         by_words: bool = False,
         unquoted: bool = False,
         meant: Mapping[str, str] | None = None,
+        absent: Iterable[str] = (),
     ) -> None:
         super().__init__(hits)
         self.meant = dict(meant or {})
         self.unknown = [word for word in unknown if word not in self.meant]
-        about = _describe_unknown(self.unknown, empty=empty, by_words=by_words)
-        quotes = _UNQUOTED if unquoted else None
-        self.warning = " ".join(filter(None, [quotes, _describe_meant(self.meant), about])) or None
+        absent = list(absent)
+        with_parts = any(hit.related and hit.words for hit in self)
+        not_said = [word for word in self.unknown if not _is_part(word, absent)]
+        sentences = [
+            _UNQUOTED if unquoted else None,
+            _describe_meant(self.meant),
+            _describe_absent(absent, with_parts=with_parts),
+            _describe_unknown(not_said, empty=empty and not absent, by_words=by_words),
+        ]
+        self.warning = " ".join(filter(None, sentences)) or None
 
     def __repr__(self) -> str:
         width = get_terminal_size((WIDTH, 0)).columns
@@ -302,6 +336,23 @@ def _describe_meant(meant: Mapping[str, str]) -> str:
     return f"Did you mean {words}? No document has {typed}."
 
 
+def _is_part(word: str, names: Iterable[str]) -> bool:
+    return any(word in name.lower() for name in names)
+
+
+def _describe_absent(names: Sequence[str], *, with_parts: bool) -> str:
+    """Say which names no document has.
+
+    >>> _describe_absent(["E_TIMEOUT"], with_parts=True)
+    "No document has 'E_TIMEOUT'. These have parts of it."
+    """
+    if not names:
+        return ""
+    listed = ", ".join(f"'{name}'" for name in names[:_MOST_SHOWN])
+    parts = f" These have parts of {'it' if len(names) == 1 else 'them'}." if with_parts else ""
+    return f"No document has {listed}.{parts}"
+
+
 def _describe_unknown(words: list[str], *, empty: bool, by_words: bool = False) -> str | None:
     """Say in a sentence which words of a query are not known.
 
@@ -331,7 +382,7 @@ def table(
 ) -> list[list[Fragment]]:
     """Lay hits out in lines: score or distance, id, labels where there are some, best passage.
 
-    Those that are only related come last, below a line that says so.
+    Those that lack what was asked for come last, below a line that says how they are related.
     `width`: places in a line. `words`: what to mark; by default the words of the query that each
     hit is known to have.
     """
@@ -347,8 +398,17 @@ def table(
         [Fragment(start), *hit.pieces(room - len(end), words), *([Fragment(end)] if end else [])]
         for hit, start, end in zip(hits, starts, ends, strict=True)
     ]
-    at = next((i for i, hit in enumerate(hits) if hit.related), len(lines))
-    return lines if at == len(lines) else [*lines[:at], [Fragment(RELATED)], *lines[at:]]
+    for kind in (RELATED, PARTS):
+        at = next((i for i, hit in enumerate(hits) if relation(hit) == kind), len(hits))
+        lines[at:at] = [[Fragment(kind)]] if at < len(hits) else []
+    return lines
+
+
+def relation(hit: Hit) -> str:
+    """Say how a hit is related that lacks what was asked for; "" for those that have it."""
+    if not hit.related:
+        return ""
+    return PARTS if hit.words else RELATED
 
 
 def row(hit: Hit, words: Collection[str] | None = None) -> tuple[str, str, str, str]:

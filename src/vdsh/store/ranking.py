@@ -1,6 +1,6 @@
 """Orders other than that of the distance: by the posterior, and by words and codes together."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ CANDIDATES = 1000  # at least so many of the nearest are put in order by the pos
 WEIGHT = 0.6  # of the best code, beside the best match of words
 WITH_VECTOR = [0.4, 1.0]  # of the best topic and of the best vector, where the query has one
 VOTERS, SHARPNESS = 10, 6
-FAR = 0.5  # of the best score: what is below is only related
+FAR = 0.5  # of the best score: what a vector found without any word is only related below
 LEAST_CANDIDATES = 100  # by words, and as many by code
 MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_CORRECTED = 5  # words of a query
@@ -94,7 +94,8 @@ class ByExpectedDistance:
 class Scored(NamedTuple):
     """What a candidate is worth, from 0 to 1, and whether it is only related to the query.
 
-    That is what has none of its words, unless it has a vector, or a score far below the best.
+    That is what has none of its words, or only parts of the name that the query is. Where the
+    query has a vector, which finds other words, it also needs a score far below the best.
     """
 
     score: float
@@ -107,12 +108,14 @@ class Pool(NamedTuple):
     keys: NDArray[Any]  # (n,): numbers that sort as their ids do
     codes: Codes
     shares: NDArray[np.float64]
+    named: NDArray[np.bool_]  # whether they have the name that the query is; all where it is none
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Pool":
         """Take apart candidates that were fetched one by one."""
         shares = np.array([candidate.share for candidate in candidates], float)
-        return cls(sort_keys([one.id for one in candidates]), _codes(candidates), shares)
+        named = np.array([candidate.named for candidate in candidates], bool)
+        return cls(sort_keys([one.id for one in candidates]), _codes(candidates), shares, named)
 
 
 Choice = tuple[int, int, Scored]  # where a candidate is, and its distance from the query's code
@@ -144,6 +147,8 @@ class ByRelevance:
         Of those that were chosen, by id.
     missing : list of str
         Words of the query that no document has; whoever looks notes them.
+    df : mapping of str to int
+        How many documents have each term of the query; whoever looks notes it, too.
     meant : dict of str to str
         Such words, with those that are looked for instead.
     """
@@ -157,6 +162,7 @@ class ByRelevance:
             self.n_candidates = 2 * k
         self.scores: dict[str, Scored] = {}
         self.missing: list[str] = []
+        self.df: Mapping[str, int] = {}
         self.meant: dict[str, str] = {}
         self._knows = query.chances is not None and not query.empty
         chances = query.chances if self._knows else np.full(8 * len(query.code), 0.5)
@@ -179,10 +185,11 @@ class ByRelevance:
         if not len(self._chances):  # no codes yet
             self._knows = True
             return self.query.code
-        voters = _first(best.keys, VOTERS, -best.shares)
-        if len(voters) and best.shares[voters[0]] > 0:
-            trust = float(best.shares[voters[0]])
-            votes = (best.shares[voters] / trust) ** SHARPNESS
+        shares = best.shares * best.named if best.named.any() else best.shares
+        voters = _first(best.keys, VOTERS, -shares)
+        if len(voters) and shares[voters[0]] > 0:
+            trust = float(shares[voters[0]])
+            votes = (shares[voters] / trust) ** SHARPNESS
             agreed = votes @ unpack(best.codes[voters]) / votes.sum()
             voted = (1 - trust) * self._given + trust * agreed
             if self.query.turned is not None:  # a vector says itself what it looks for
@@ -197,10 +204,12 @@ class ByRelevance:
     ) -> tuple[NDArray[np.int64], list[Choice], Matches] | None:
         """Choose among the best by words and the nearest to the code they want: their numbers.
 
-        A query with signs or a vector, or without a code, is left to `wanted` and `choose`.
+        A query with signs or a vector, without a code, or which is only a name, is left to
+        `wanted` and `choose`.
         """
         view = index.view()
         signs = bool(self.words.phrases or self.words.without)
+        signs = signs or bool(self.words.only_name(words.language))
         if view is None or signs or self.query.turned is not None or not len(index):
             return None
         from vdsh.store.ranking_kernels import choose, vote
@@ -216,7 +225,7 @@ class ByRelevance:
         shares = np.concatenate((best.shares, shares_of(told)))
         topic, code = chances[self._topic], self.query.code
         numbers, distances, *scored = choose(
-            view.facts, *both, shares, topic, code, len(rows), WEIGHT, FAR, k
+            view.facts, *both, shares, topic, code, len(rows), WEIGHT, k
         )
         scores = map(Scored, *(values.tolist() for values in scored))
         chosen = list(zip(range(len(numbers)), distances.tolist(), scores, strict=True))
@@ -236,10 +245,12 @@ class ByRelevance:
             return []
         codes, shares = pool.codes, pool.shares
         scores = np.round(self._join(shares, codes), 9)
-        related = scores < FAR * scores.max()
-        if self.query.turned is None:  # or a vector finds what has other words
-            related |= shares == 0
-        order = _first(pool.keys, self._k, 2 * related - scores)  # scores are 1 at most
+        wordless = shares == 0
+        if self.query.turned is not None:  # a vector finds what has other words
+            wordless &= scores < FAR * scores.max()
+        related = wordless | ~pool.named
+        # Scores are 1 at most: what has parts of a name comes before what has none of the words.
+        order = _first(pool.keys, self._k, 2.0 * related + 2.0 * wordless - scores)
         left_out = related if self.strict else shares < 0
         if not len(self._chances):  # the store has not learned codes
             left_out = left_out | (shares == 0)
@@ -291,12 +302,16 @@ def reorder(
     asked = index.look_up(ranking.words)
     if correct and ranking.correct(asked.missing, index.meant):
         asked = index.look_up(ranking.words)
-    ranking.missing = asked.missing
+    ranking.missing, ranking.df = asked.missing, asked.df
     matches = index.score(asked)
     numbers = np.arange(len(found))
     shares, spans = matches.of(numbers).tolist(), map(tuple, matches.spans_of(numbers).tolist())
-    matched = zip(found, shares, spans, strict=True)
-    by_id = {one.document.id: {"share": share, "span": span} for one, share, span in matched}
+    with_name = index.with_name(ranking.words)
+    named = [True] * len(found) if with_name is None else np.isin(numbers, with_name).tolist()
+    by_id = {
+        one.document.id: {"share": share, "span": span, "named": is_named}
+        for one, share, span, is_named in zip(found, shares, spans, named, strict=True)
+    }
     fitting = [
         one
         for one, text, share in zip(found, texts, shares, strict=True)

@@ -45,7 +45,6 @@ def choose(
     query: Codes,
     n_best: int,
     weight: float,
-    far: float,
     k: int,
 ) -> tuple[Numbers, Numbers, Floats, NDArray[np.bool_]]:
     """Choose the first k of some rows: the best by words, and the nearest after these.
@@ -69,7 +68,7 @@ def choose(
     for i in range(n):
         joined = (values[i] ** 2 + top**2 * (weight * topics[i] / most)) / (1 + weight)
         scores[i] = np.rint(1e9 * np.sqrt(joined)) / 1e9
-    related = (scores < far * scores.max()) | (values == 0)
+    related = values == 0
     order = np.arange(n)
     sort_places(order, scores - 2.0 * related, keys)  # scores are 1 at most
     order = order[:k]

@@ -26,6 +26,7 @@ COLUMNS = "id, text, labels, metadata, code, check_sum, code_sum"
 # milliseconds; `vdsh check` and backups compare those of longer ones too.
 CHECKED_WHEN_READ = 50_000
 
+_SIGNS = re.compile(r"[# \n]*")
 _LETTERS = re.compile(r"[^\W\d_]{3}")
 _ENDING = re.compile(r"\.[A-Za-z]\w{0,4}$")  # of a file
 
@@ -81,11 +82,17 @@ def searched_text(id: str, text: str, metadata: Mapping[str, Any]) -> str:
     >>> searched_text("howto/keys.md", "Rotate them.", {"title": "Signing"})
     'Signing\nhowto/keys\nRotate them.'
     """
-    title = metadata.get("title")
-    parts = [title] if isinstance(title, str) and not text.lstrip("# \n").startswith(title) else []
+    return searched_head(id, text, metadata) + text
+
+
+def searched_head(id: str, text: str, metadata: Mapping[str, Any]) -> str:
+    """Give the lines before the text of a document that words are taken from, too."""
+    title, begin = metadata.get("title"), _SIGNS.match(text)
+    is_there = isinstance(title, str) and text.startswith(title, begin.end() if begin else 0)
+    lines = [title] if isinstance(title, str) and not is_there else []
     if _LETTERS.search(id) and not id[-1].isdecimal():
-        parts.append(_ENDING.sub("", id))
-    return "\n".join([*parts, text])
+        lines.append(_ENDING.sub("", id))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def check_given_codes(codes: Any, documents: Iterable[Document], n_bits: int) -> None:

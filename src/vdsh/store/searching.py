@@ -1,7 +1,7 @@
 """How a query is answered: when it is its turn, in which order, by which call of the engine."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from threading import RLock
@@ -14,13 +14,26 @@ from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.filters import fields_of
-from vdsh.store.hits import Found, Hit, Hits, Page, ParsedQuery, Within, last_id, to_hit
+from vdsh.store.hits import (
+    Found,
+    Hit,
+    Hits,
+    Page,
+    ParsedQuery,
+    Within,
+    last_id,
+    section_of,
+    to_hit,
+)
 from vdsh.store.model import StoreModel
 from vdsh.store.queries import rank_of
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
-from vdsh.store.rows import read_codes
+from vdsh.store.rows import read_codes, searched_head
 from vdsh.store.where import Filter, Tree, check_possible, parse
-from vdsh.words.passages import words_in
+from vdsh.text.languages import Language
+from vdsh.words.counting import find_parts
+from vdsh.words.passages import LENGTH, LONGEST, find_name, words_in
+from vdsh.words.query import absent_names, is_joined, rarest_first
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -177,12 +190,18 @@ def distinct(ask: Callable[[int], Hits], k: int) -> Hits:
     """
     n = k
     while True:
-        hits, first = ask(n), dict[str, Hit]()
+        hits, kept = ask(n), list[Hit]()
+        places = dict[int, list[int]]()  # of kept hits, by the length of their texts
         for hit in hits:
-            known = first.get(hit.text)
-            first[hit.text] = hit if known is None else known._replace(copies=known.copies + 1)
-        if len(first) >= k or len(hits) < n or n >= MOST_SEEN:
-            hits[:] = list(first.values())[:k]
+            alike = places.setdefault(len(hit.text), [])
+            at = next((i for i in alike if kept[i].text == hit.text), None)
+            if at is None:
+                alike.append(len(kept))
+                kept.append(hit)
+            else:
+                kept[at] = kept[at]._replace(copies=kept[at].copies + 1)
+        if len(kept) >= k or len(hits) < n or n >= MOST_SEEN:
+            hits[:] = kept[:k]
             return hits
         n = min(MORE * n, MOST_SEEN)
 
@@ -225,30 +244,67 @@ def _by_relevance(
     if unquoted:
         ranking = rank(query._replace(words=words._replace(phrases=())), strict=True)
         found = engine.relevant(ranking, where)
-    asked = ranking.words.content(language)
-    having = words_in([one.document.text for one in found], asked, language)
     hits = [
-        to_hit(one, None, *ranking.scores[one.document.id], tuple(some))
-        for one, some in zip(found, having, strict=True)
+        to_hit(one, None, *ranking.scores[one.document.id], having)
+        for one, having in zip(found, words_shown(found, ranking, language), strict=True)
     ]
     if unquoted:
         hits = [hit._replace(related=True) for hit in hits]
     elif words.phrases:
         hits = [_at_phrase(hit, words.phrases[0]) for hit in hits]
     missing = set(ranking.missing)
+    absent = absent_names(ranking.words, ranking.df, language)
     unknown = [word for word in query.unknown if word in missing]
+    asked = ranking.words.content(language)
     empty = query.empty and not found and (bool(missing) or not asked)
-    more: Any = {"empty": empty, "unquoted": unquoted and bool(hits)}
+    more: Any = {"empty": empty, "unquoted": unquoted and bool(hits), "absent": absent}
     return Hits(hits, unknown, by_words=True, meant=ranking.meant, **more)
 
 
+def words_shown(
+    found: Sequence[Found], ranking: ByRelevance, language: Language
+) -> list[tuple[str, ...]]:
+    """List the words of the query in what is shown of each document, the most telling first.
+
+    That is its best passage, and its title and name. Other passages of a long text are not read:
+    a query should cost the same however long its hits are.
+    """
+    by_rank = rarest_first(ranking.words, ranking.df, language)
+    ranks = {stem: rank for rank, stem in reversed([*enumerate(language.stems(by_rank))])}
+    names = [name.lower() for name in ranking.words.identifiers() if is_joined(name)]
+    texts = [_shown(one) for one in found]
+    shown = list[tuple[str, ...]]()
+    for text, words in zip(texts, words_in(texts, by_rank, language), strict=True):
+        places = zip(words, language.stems(words), strict=True)
+        ordered = [word for word, _ in sorted(places, key=lambda pair: ranks[pair[1]])]
+        there = [name for name in names if find_name(text, name)]
+        shown.append((*there, *(ordered or _with_pieces(text, ranks, language))))
+    return shown
+
+
+def _with_pieces(text: str, stems: Collection[str], language: Language) -> list[str]:
+    """List the words that have a word of the query inside, as `setTimeout` has "timeout"."""
+    if not stems:
+        return []
+    tokens, pieces, _ = find_parts(text)
+    of_pieces = zip(pieces, language.stems([piece for _, piece in pieces]), strict=True)
+    return list(dict.fromkeys(tokens[number] for (number, _), stem in of_pieces if stem in stems))
+
+
+def _shown(found: Found) -> str:
+    document, (start, stop) = found.document, section_of(found)
+    head = searched_head(document.id, document.text, document.metadata)
+    return head + document.text[start : stop or LONGEST]
+
+
 def _at_phrase(hit: Hit, phrase: Sequence[str]) -> Hit:
-    """Put the section of a long text where it has a phrase."""
-    if not hit.section[1]:
+    """Put the section where the text has a phrase, unless all of the text is shown."""
+    if len(hit.text) <= LENGTH:
         return hit
     words = r"[\W_]+".join(map(re.escape, phrase))
     pattern = re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)
-    found = pattern.search(hit.text, *hit.section) or pattern.search(hit.text)
+    start, stop = hit.section
+    found = pattern.search(hit.text, start, stop or LONGEST) or pattern.search(hit.text)
     if found is None:  # it is written with other accents
         return hit
     start = max(hit.text.rfind("\n", 0, found.start()) + 1, found.start() - BEFORE)

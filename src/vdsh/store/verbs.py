@@ -96,7 +96,7 @@ class Verbs(ABC):
             sure each of its bits is. It needs a vector, or a text and a model with a posterior.
         strict : bool, default=False
             Leave out hits that are only `related`: documents without any word of the text, or with
-            a score of less than half the best.
+            only parts of the name that it is.
 
         Returns
         -------

@@ -12,7 +12,7 @@ from vdsh.jit import compiled, once
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.lexicon import exact_term
-from vdsh.words.query import Term, WordQuery
+from vdsh.words.query import Term, WordQuery, name_terms
 from vdsh.words.segment import ABSENT, Postings, Segment
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
@@ -36,6 +36,8 @@ class Asked(NamedTuple):
     spans: Numbers  # (n_segments, 2, n_terms): where their entries begin and end
     weights: Shares  # (n_terms,): what each can give a document; 1 together
     missing: list[str]  # words that no document has
+    # How many documents have each term, also those that were not chosen.
+    df: dict[str, int]
     source: "WordIndex"  # that has its terms: `IndexReader` has others for other queries
 
 
@@ -156,11 +158,18 @@ class WordIndex:
         chosen, weights = weigh(terms, df, self.n_docs)
         weights /= max(weights.sum(), LEAST_IDF)
         missing = list_missing(terms, df)
-        return Asked(hashes[chosen], np.take(spans, chosen, axis=2), weights, missing, self)
+        return Asked(
+            hashes=hashes[chosen],
+            spans=np.take(spans, chosen, axis=2),
+            weights=weights,
+            missing=missing,
+            df={term.term: n for term, n in zip(terms, df.tolist(), strict=True)},
+            source=self,
+        )
 
     def score(self, asked: Asked) -> Matches:
         """Score the documents that have words of a query that were looked up."""
-        hashes, spans, weights, missing, _ = asked
+        hashes, spans, weights, missing, *_ = asked
         numbers, shares = self._add_up(spans, weights)
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
         for segment in self._divided:
@@ -192,7 +201,19 @@ class WordIndex:
 
         Stop words are not in the index: of these alone, all documents may be some.
         """
-        _, spans, _ = self._find(terms_of(words, self.language, exactly=exactly))
+        return self._with_all(terms_of(words, self.language, exactly=exactly))
+
+    def with_name(self, query: WordQuery) -> Numbers | None:
+        """Return the documents that have the name which a query is, in order; None for others."""
+        name = query.only_name(self.language)
+        if not name:
+            return None
+        found = (self._with_all([term]) for term in name_terms(name, self.language))
+        return next((numbers for numbers in found if len(numbers)), np.zeros(0, np.int64))
+
+    def _with_all(self, terms: Sequence[str]) -> Numbers:
+        """Return the documents that have all of some terms, in order."""
+        _, spans, _ = self._find(terms)
         parts = [np.zeros(0, np.int64)]
         for segment, here in zip(self.segments, spans.tolist(), strict=True):
             postings = segment.documents

@@ -10,7 +10,7 @@ from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.blocks import Hashes, ReadBlocks, StoredSegment, joined_terms
 from vdsh.words.index import Asked, Matches, Numbers, Shares, WordIndex, terms_of
-from vdsh.words.query import WordQuery
+from vdsh.words.query import WordQuery, name_terms
 from vdsh.words.segment import Segment
 
 # Share of a segment that is read piece by piece before all of it is: what it costs then is at most
@@ -145,6 +145,14 @@ class IndexReader:
         if index is None:
             index = self._with_terms(terms_of(words, self.language, exactly=exactly))
         return index.having(words, exactly=exactly)
+
+    def with_name(self, query: WordQuery) -> Numbers | None:
+        """See `WordIndex.with_name`."""
+        index = self._stored.whole
+        if index is None:
+            name = query.only_name(self.language)
+            index = self._with_terms(name_terms(name, self.language) if name else [])
+        return index.with_name(query)
 
     def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
         """See `WordIndex.meant`."""

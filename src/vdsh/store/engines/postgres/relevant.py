@@ -25,6 +25,7 @@ from vdsh.store.where import ALWAYS, Sql
 from vdsh.text.languages import Language, fold
 from vdsh.words import index as bm25
 from vdsh.words.phrases import fits
+from vdsh.words.query import name_terms
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
@@ -81,15 +82,16 @@ class Relevant:
             self._weigh()
         few = self._few() if self.narrow else None
         if few is not None:
-            few = self._with_passages(few)
+            few = self._named(self._with_passages(few))
             ranking.wanted(Pool.of(few))
             return self._fetch(ranking(few))
         found = {one.id: one for one in self._best_of_both(n)}
+        found = {one.id: one for one in self._named(list(found.values()), n)}
         wanted = ranking.wanted(Pool.of(list(found.values())))
         if not ranking.words.phrases and len(wanted):
             near = self.nearest(self.cursor, wanted, 4 * n if ranking.words.without else n)
             others = self._fitting(one for one in near if one.document.id not in found)
-            found |= {one.id: one for one in self._with_passages(others)}
+            found |= {one.id: one for one in self._named(self._with_passages(others))}
         return self._fetch(ranking(list(found.values())))
 
     def _weigh(self) -> None:
@@ -113,6 +115,7 @@ class Relevant:
             df[unsure] = self._count([names[i] for i in unsure], None)
             sure[unsure] = True
         self.ranking.missing = bm25.list_missing(terms, df)
+        self.ranking.df = dict(zip(names, df.tolist(), strict=True))
         self._words, self._df = [names[i] for i in chosen], df[chosen]
         self._mean_length = max(1, n_words) / max(1, n_docs)
 
@@ -171,6 +174,22 @@ class Relevant:
                 share = bm25.with_passage(one.share, best[one.id])
                 candidates[i] = one._replace(share=share, span=spans[one.id])
         return candidates
+
+    def _named(self, candidates: list[Candidate], n: int = 0) -> list[Candidate]:
+        """Note which candidates have the name that the query is; add the n best that have it."""
+        name = self.ranking.words.only_name(self.language)
+        if not name:
+            return candidates
+        term = next((one for one in name_terms(name, self.language) if self._known.get(one)), "")
+        if not term:
+            return [one._replace(named=False) for one in candidates]
+        known = {one.id for one in candidates}
+        best = self._with_passages(self._best_having([term], [], n)) if n else []
+        candidates = [*candidates, *(one for one in best if one.id not in known)]
+        ids = [escape(one.id) for one in candidates]
+        query = "SELECT id FROM {documents} WHERE id = ANY(%s::text[]) AND words @@ %s::tsquery"
+        having = {unescape(id) for (id,) in self.cursor.ask(query, ids, any_of([term]))}
+        return [one._replace(named=one.id in having) for one in candidates]
 
     def _best(self, n: int) -> list[Candidate]:
         """Return the n best by words, with those that tie with the last."""

@@ -36,7 +36,7 @@ def find_best(
     asked = words.look_up(ranking.words)
     if ranking.correct(asked.missing, words.meant):
         asked = words.look_up(ranking.words)
-    ranking.missing = asked.missing
+    ranking.missing, ranking.df = asked.missing, asked.df
     if compiled(0) and not snapshot.is_filtered:
         chosen = ranking.choose_in_memory(words, asked, index)
         if chosen is not None:
@@ -53,10 +53,10 @@ def _find_candidates(
     matches: Matches,
     ranking: ByRelevance,
 ) -> tuple[Numbers, Pool]:
-    query, n = ranking.words, ranking.n_candidates
+    query, n, named = ranking.words, ranking.n_candidates, words.with_name(ranking.words)
     if snapshot.few is not None:
         few = _of_few(snapshot, words, query, _numbers(snapshot.few), matches)
-        pool = _pool(snapshot, index, few, matches)
+        pool = _pool(snapshot, index, few, matches, named)
         ranking.wanted(pool)
         return few, pool
     left_out = _any_of(words.having([word]) for word in query.excluded(words.language))
@@ -65,7 +65,11 @@ def _find_candidates(
     for phrase in query.phrases:
         matches = matches.only(_among(matches.numbers, words.having(phrase, exactly=True)))
     found = _best_by_words(snapshot, matches, n, query, words.language)
-    wanted = ranking.wanted(_pool(snapshot, index, found, matches))
+    if named is not None:
+        with_name = matches.only(_among(matches.numbers, named))
+        best = _best_by_words(snapshot, with_name, n, query, words.language)
+        found = np.append(best, found[~_among(found, np.sort(best))])
+    wanted = ranking.wanted(_pool(snapshot, index, found, matches, named))
     if len(index) and not query.phrases:
         near = _nearest(snapshot, index, wanted, n, 4 * n if query.without else n)
         near = near[~_among(near, np.sort(found))]
@@ -74,7 +78,7 @@ def _find_candidates(
         if any(len(some) > 1 for some in query.without):
             near = _fitting(snapshot, near.tolist(), query, words.language)
         found = np.append(found, near)
-    return found, _pool(snapshot, index, found, matches)
+    return found, _pool(snapshot, index, found, matches, named)
 
 
 def _nearest(
@@ -169,15 +173,25 @@ def _best_by_words(
     return found
 
 
-def _pool(snapshot: Snapshot, index: HammingIndex, numbers: Numbers, matches: Matches) -> Pool:
-    """Give the codes of rows, what they answer of a query, and how their ids sort."""
+def _pool(
+    snapshot: Snapshot,
+    index: HammingIndex,
+    numbers: Numbers,
+    matches: Matches,
+    named: Numbers | None,
+) -> Pool:
+    """Give the codes of rows, what they answer of a query, and how their ids sort.
+
+    `named`: the documents that have the name which the query is; None where it is none.
+    """
     if len(index):
         codes, keys = index.take(numbers)
     else:  # no codes yet
         ids = dict(snapshot.rows("id", numbers.tolist()))
         keys = sort_keys([ids[number] for number in numbers.tolist()])
         codes = np.zeros((len(numbers), 0), np.uint8)
-    return Pool(keys, codes, matches.of(numbers))
+    has_name = np.ones(len(numbers), bool) if named is None else _among(numbers, named)
+    return Pool(keys, codes, matches.of(numbers), has_name)
 
 
 def _fitting(
