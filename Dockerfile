@@ -12,7 +12,7 @@ FROM python:3.11-slim
 COPY --from=build /opt/vdsh /opt/vdsh
 # The number is that of nobody else; a mounted store must be readable to it, or give --user.
 RUN useradd --uid 10001 --create-home vdsh && mkdir /stores && chown vdsh /stores
-ENV PATH=/opt/vdsh/bin:$PATH PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1
+ENV PATH=/opt/vdsh/bin:$PATH PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 VDSH_HOME=/stores
 USER vdsh
 WORKDIR /stores
 EXPOSE 8000

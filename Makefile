@@ -54,13 +54,14 @@ format: $(INSTALLED)  ## rewrite files in our style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(INSTALLED)  ## write docs/api.md and docs/cli.md from docstrings and help texts
+docs: $(INSTALLED)  ## write the references of Python and the command line to build/docs
 	$(BIN)/python docs/make_references.py
 
 site: $(INSTALLED)  ## build the documentation site into build/site; a broken link is an error
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group docs
 	rm -rf build/pages && mkdir -p build/pages/results build/pages/benchmarks
 	cp -r README.md CHANGELOG.md SECURITY.md CITATION.cff docs examples build/pages
+	$(BIN)/python docs/make_references.py build/pages/docs
 	cp -r results/*.md results/*.png results/tuning build/pages/results
 	cp -r benchmarks/results build/pages/benchmarks
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

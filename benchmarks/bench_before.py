@@ -19,7 +19,6 @@ import numpy as np
 from common import run
 
 from vdsh.errors import InputError
-from vdsh.evaluation import evaluate_codes
 from vdsh.hashers import HASHERS
 from vdsh.jit import load_kernels
 from vdsh.paper.reference import BITS, DATASETS
@@ -63,6 +62,10 @@ def split(dataset, seed):
 
 def fit(data, model, n_bits, seed):
     """Fit a model with the defaults of the code of this process; measure it on test documents."""
+    try:
+        from vdsh.paper.protocol import evaluate_codes
+    except ImportError:  # version 0.2
+        from vdsh.evaluation import evaluate_codes
     (train, labels), validation, (test, asked) = data
     hasher = HASHERS[model](n_bits, random_state=seed)
     hasher.fit(train, labels, validation=validation)

@@ -22,8 +22,8 @@ from common import save
 
 from vdsh import Document, TextHasher, open_store
 from vdsh.datasets import find
-from vdsh.datasets.base import locate
 from vdsh.model.drift import compare, look_at
+from vdsh.paper.datasets.base import locate
 
 SEED = 0
 SETTINGS = {"epochs": 2, "device": "cpu"}

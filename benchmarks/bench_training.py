@@ -18,7 +18,7 @@ from relevance_tasks import read as read_corpus
 
 from vdsh import TextHasher
 from vdsh.hashers import VDSH, VDSH_S
-from vdsh.paper.settings import paper_settings
+from vdsh.hashers.vdsh.presets import paper_settings
 from vdsh.text import BagOfWords
 
 

@@ -23,13 +23,13 @@ from common import POSTS, read, run
 from relevance_tasks import read as read_corpus
 
 from vdsh.codes import pack, unpack
-from vdsh.datasets.base import random_split
-from vdsh.datasets.newsgroups import keep_headers
-from vdsh.datasets.reuters import most_frequent
 from vdsh.documents import Document
 from vdsh.embed import embed
-from vdsh.evaluation import evaluate_codes
 from vdsh.hashers import VDSH, VectorHasher
+from vdsh.paper.datasets.base import random_split
+from vdsh.paper.datasets.newsgroups import keep_headers
+from vdsh.paper.datasets.reuters import most_frequent
+from vdsh.paper.protocol import evaluate_codes
 from vdsh.text import BagOfWords
 
 SEEDS, BITS, FEW = (0, 1, 2), (8, 16, 32, 64, 128), (32, 128)

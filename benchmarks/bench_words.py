@@ -63,7 +63,7 @@ def write(path, hasher, texts):
     with open_store(path, hasher) as store:
         seconds = timed(store.upsert, documents)[1]
     with closing(sqlite3.connect(path / "store.sqlite")) as base:
-        (words,) = base.execute("SELECT SUM(LENGTH(data)) FROM words").fetchone()
+        (words,) = base.execute("SELECT SUM(size + LENGTH(data)) FROM words").fetchone()
     n, n_bytes, size = len(texts), sum(len(text.encode()) for text in texts), bytes_of(path)
     return {
         "documents_per_second": round(n / seconds),

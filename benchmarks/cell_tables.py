@@ -6,7 +6,7 @@ from statistics import fmean
 from common import ROOT, markdown, read
 
 from vdsh.hashers import HASHERS
-from vdsh.paper import cells
+from vdsh.paper import cell_files
 from vdsh.paper.cells import Cell
 from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, published
 from vdsh.paper.reproduction import ITEMS
@@ -54,7 +54,7 @@ def radius() -> str:
             for n_bits in (16, 32):
                 cell = Cell(dataset, model, n_bits)
                 ours = DEFAULTS.radius_precision(cell._replace(preset="best"))
-                line += [show(FIRST.radius_precision(cell)), f"**{show(ours)}**"]
+                line += [number(FIRST.radius_precision(cell)), f"**{number(ours)}**"]
             lines.append(line)
     head = [f"{n} bits, {kind}" for n in (16, 32) for kind in ("paper's settings", "defaults")]
     return markdown(["corpus", "model", *head], lines)
@@ -68,7 +68,7 @@ def wasted() -> str:
         for n_bits in BITS:
             runs = [Cell(dataset, model, n_bits, seed, preset="best")
                     for dataset in DATASETS for seed in SEEDS]  # fmt: skip
-            found = [one for one in (cells.read(CELLS, run) for run in runs) if one]
+            found = [one for one in (cell_files.read(CELLS, run) for run in runs) if one]
             lost = sum(len(one["unused_bits"]) + len(one["duplicated_bits"]) for one in found)
             line.append(f"{lost} of {n_bits * len(found):,}")
         lines.append(line)

@@ -29,10 +29,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
-from vdsh.datasets import load
-from vdsh.datasets.base import Dataset
+from vdsh.datasets import Dataset, load
 from vdsh.jit import load_kernels
-from vdsh.paper import provenance
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
@@ -98,6 +96,9 @@ def _size(given: argparse.Namespace, defaults: dict[str, Any]) -> str:
 
 def save(name: str, result: dict[str, Any]) -> None:
     """Write a result with its circumstances."""
+    # Version 0.2, whose processes `bench_before` starts with this module, has it elsewhere.
+    from vdsh.paper.provenance import provenance
+
     folder = Path(os.environ.get("VDSH_RESULTS", RESULTS))
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"circumstances": provenance(), **result}, indent=1)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vdsh.datasets.newsgroups import keep_headers
-from vdsh.datasets.reuters import most_frequent
 from vdsh.documents import Document, read_documents
+from vdsh.paper.datasets.newsgroups import keep_headers
+from vdsh.paper.datasets.reuters import most_frequent
 from vdsh.text.stopwords import SMART
 from vdsh.text.tokenizer import tokenize
 

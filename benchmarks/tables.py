@@ -32,6 +32,11 @@ ASKED = {
     "whole posts": 'whole posts ("more like this")',
     "without a word": "subjects, without a common word",
 }
+PILES = {
+    "notes": "notes",
+    "markdown": "Markdown files",
+    "packages": "documentation of packages",
+}
 TABLES: dict[str, Callable[[], str]] = {
     "README": lambda: f"{cells.quality()}\n\n{worked.search_few()}\n\n{worked.speed()}",
     "search": lambda: worked.search(threads=(1,)),
@@ -125,6 +130,18 @@ TABLES: dict[str, Callable[[], str]] = {
         },
         tight=True,
     ),
+    "hangs": Table(
+        lambda: read("hangs")["kinds"],
+        {
+            "inputs for": "{kind}",
+            "tried": "{inputs:,}",
+            "half of them": "{median_ms:.1f} ms",
+            "99 of 100": "{p99_ms:.0f} ms",
+            "the slowest": "{worst_ms:.0f} ms",
+            "above 100 ms": lambda row: str(len(row["slow"])),
+        },
+        tight=True,
+    ),
     "duplicates": Table(
         worked.duplicates,
         {
@@ -165,6 +182,17 @@ TABLES: dict[str, Callable[[], str]] = {
             "median": "{store[median_ms]:two} ms",
             "99th percentile": "{store[p99_ms]:two} ms",
             "FTS5, words alone": maybe("{fts5[median_ms]:.0f} ms, {fts5[p99_ms]:.0f} ms", "–"),
+        },
+    ),
+    "long": Table(
+        lambda: named({row["store"]: row for row in read("long")["rows"]}, PILES),
+        {
+            "store": "{documents:,} {name}, {megabytes:three} MB",
+            "longest": "{longest_kilobytes:,} kB",
+            "new process, CPU": "{cpu_least:.2f} s, {cpu_median:.2f} s",
+            "by the clock": "{wall_least:.2f} s, {wall_median:.2f} s",
+            "first of `store.search`": "{first_ms:.0f} ms",
+            "warm": "{warm_median_ms:two} ms, {warm_p99_ms:two} ms",
         },
     ),
     "peers": Table(

@@ -46,12 +46,23 @@ def search_few() -> str:
 
 def speed() -> str:
     found = read("text") | read("startup") | {"fit": read("training_cpu")["VDSH"]}
+    long = {row["store"]: row for row in read("long")["rows"]}
     rate = "{{documents_per_second[{}]:,}} documents/s".format
     lines = [
         ("texts to 32-bit codes, 2 cores", rate("texts to codes")),
         ("scikit-learn's tf-idf alone, same run", rate("sklearn tf-idf alone")),
         ("learning 32-bit codes from 15,076 texts, 2 cores", "{fit[seconds]:.0f} s"),
-        ("`vdsh search`, a new process", "{cpu_seconds[search]:.2f} s of CPU time"),
+        *[
+            (
+                shown(f"`vdsh search`, a new process, {{documents:,}} {kind}", long[name]),
+                shown("{cpu_least:.2f} s of CPU time", long[name]),
+            )
+            for name, kind in (("notes", "notes"), ("markdown", "Markdown files"))
+        ],
+        (
+            shown("the same, {documents:,} texts of {megabytes:.0f} MB together", long["packages"]),
+            shown("{cpu_least:.2f} s of CPU time", long["packages"]),
+        ),
         ("`import vdsh`", "{wall_seconds[import vdsh]:.2f} s"),
     ]
     return facts(found, ("20 Newsgroups, 10,000 words", ""), lines, tight=True)

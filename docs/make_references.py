@@ -1,4 +1,6 @@
-"""Write docs/api.md and docs/cli.md from docstrings, signatures and help texts: `make docs`.
+"""Write api.md and cli.md from docstrings, signatures and help texts.
+
+`make docs` writes them to build/docs, `make site` into the pages of the site.
 
 Signatures are taken from the source, not from running objects, so that they read as written and
 do not depend on the versions of Python and numpy.
@@ -7,6 +9,7 @@ do not depend on the versions of Python and numpy.
 import ast
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from importlib import import_module
@@ -15,7 +18,8 @@ from typing import Any
 
 import typer
 
-DOCS = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "build" / "docs"
 MODULES = (
     "vdsh",
     "vdsh.documents",
@@ -28,18 +32,19 @@ MODULES = (
     "vdsh.export",
     "vdsh.datasets",
     "vdsh.evaluation",
+    "vdsh.paper.protocol",
     "vdsh.server.app",
     "vdsh.errors",
 )
 SHARED = ("vdsh.store.learning", "vdsh.store.verbs")  # whose methods classes inherit
 _WIDTH = 100
-_MADE = "<!-- made by docs/make_references.py: run `make docs` -->"
+_MADE = "<!-- made by docs/make_references.py -->"
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
-def pages() -> dict[Path, str]:
-    """Return the content of each generated page."""
-    return {DOCS / "api.md": api_page(), DOCS / "cli.md": cli_page()}
+def pages() -> dict[str, str]:
+    """Return the content of each page by its name."""
+    return {"api.md": api_page(), "cli.md": cli_page()}
 
 
 def api_page() -> str:
@@ -252,12 +257,13 @@ def _help(command: Any, name: str, parent: Any) -> str:
     return "\n".join(line.rstrip() for line in lines).strip()
 
 
-def main() -> None:
-    """Write the pages."""
-    for path, content in pages().items():
-        path.write_text(content, encoding="utf-8")
-        print(path.relative_to(DOCS.parent))
+def main(folder: Path) -> None:
+    """Write the pages into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in pages().items():
+        (folder / name).write_text(content, encoding="utf-8")
+        print(folder / name)
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -4,8 +4,10 @@ Put your own in place of the docstrings: `documents = list(read_documents("mine.
 """
 
 from vdsh import TextHasher
-from vdsh.datasets import docstrings, random_split
-from vdsh.evaluation import compare, evaluate_codes, yardsticks
+from vdsh.datasets import random_split
+from vdsh.documents import docstrings
+from vdsh.evaluation import compare, yardsticks
+from vdsh.paper.protocol import evaluate_codes
 
 AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")
 QUICK = {  # a small model that learns in seconds; leave it away for your own

@@ -1,7 +1,7 @@
 """Look inside a code: the words behind a bit, the bits behind a text, how sure they are."""
 
 from vdsh import TextHasher
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 from vdsh.explain import explain_bits, explain_text, sample
 
 AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")

@@ -10,7 +10,7 @@ from pathlib import Path
 import faiss
 
 from vdsh import TextHasher, open_store
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 from vdsh.export import export_codes
 
 AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")

@@ -5,7 +5,7 @@ The documents are docstrings of six corners of the Python world, read from this 
 
 from vdsh import HammingIndex, TextHasher
 from vdsh.codes import to_hex
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 
 AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")
 QUICK = {  # a small model that learns in seconds; leave it away for your own

@@ -12,7 +12,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 
 from vdsh import TextHasher, open_store
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 
 
 class VdshRetriever(BaseRetriever):

@@ -9,7 +9,7 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from vdsh import Client, TextHasher, open_store
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 from vdsh.store import Hit, Store
 
 

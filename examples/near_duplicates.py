@@ -6,7 +6,7 @@ We plant copies that a person would make: a sentence less, a line added, words i
 import tempfile
 
 from vdsh import Document, TextHasher, open_store
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 
 AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")
 

@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 from vdsh.hashers import ITQ, VDSH
 from vdsh.text import BagOfWords
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from vdsh import VectorHasher
 from vdsh.codes import expected_distances, unpack
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 
 AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")
 

@@ -5,8 +5,9 @@ and with all labels. Held-out documents then look for documents of their own are
 """
 
 from vdsh import TextHasher
-from vdsh.datasets import docstrings, random_split
-from vdsh.evaluation import evaluate_codes
+from vdsh.datasets import random_split
+from vdsh.documents import docstrings
+from vdsh.paper.protocol import evaluate_codes
 
 AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")
 QUICK = {  # a small model that learns in seconds; leave it away for your own

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import types
 from collections import Counter
 from itertools import product
@@ -31,6 +32,9 @@ from vdsh.hashers import HASHERS
 # Its threads would begin anew in each child, also in one that is about to become another program,
 # where all files are closed: the child is aborted.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
+# Stores that have only a name lie here, unless a test says otherwise: never where the user's are.
+os.environ["VDSH_HOME"] = tempfile.mkdtemp(prefix="vdsh-home-")
 
 SPACE = "orbit rocket shuttle launch moon crew astronaut satellite".split()
 SPORT = "goal match player season team coach referee stadium".split()
@@ -116,6 +120,7 @@ def vdsh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
         words = [str(argument) for argument in arguments]
+        monkeypatch.setenv("VDSH_HOME", str(tmp_path))  # names are files in the empty folder
         if options.keys() - {"input"}:
             settings = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
             command = [sys.executable, "-m", "vdsh", *words]

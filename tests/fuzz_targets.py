@@ -20,16 +20,16 @@ from safetensors.numpy import load, save
 
 import mutants
 from vdsh import TextHasher, corpus_map
-from vdsh.datasets.formats import read_vectors
 from vdsh.documents import Document, read_documents
 from vdsh.documents.readers import read_file
 from vdsh.documents.split import place_of, split_text
+from vdsh.paper.datasets.formats import read_vectors
 from vdsh.search import HammingIndex
 from vdsh.search.index_file import FORMAT, MAGIC, map_arrays, write_arrays
 from vdsh.server.tokens import read_tokens
 from vdsh.store import open_store, restore_store
 from vdsh.store.maintenance import ABOUT
-from vdsh.words import Segment
+from vdsh.words.blocks import StoredSegment, to_blocks
 
 WORDS = "orbit rocket shuttle launch moon crew goal match player season team coach".split()
 TEXTS = [f"{WORDS[i % 12]} {WORDS[(5 * i + 1) % 12]} {WORDS[(7 * i + 2) % 12]}" for i in range(32)]
@@ -183,11 +183,14 @@ def make_pdf(pages: list[str]) -> bytes:
     return f"{out}{table}{trailer}\nstartxref\n{len(out)}\n%%EOF".encode()
 
 
+WORD_XML = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
 def make_docx(paragraphs: list[str], declared: str = "") -> bytes:
     """Make a Word document of nothing but text."""
     body = "".join(f"<w:p><w:r><w:t>{words}</w:t></w:r></w:p>" for words in paragraphs)
     with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as file:
-        xml = f"{declared}<w:document><w:body>{body}</w:body></w:document>"
+        xml = f'{declared}<w:document xmlns:w="{WORD_XML}"><w:body>{body}</w:body></w:document>'
         file.writestr("word/document.xml", xml.encode(errors="replace"))
     return out.getvalue()
 
@@ -314,7 +317,8 @@ class Store:
         "documents": ("id", "text", "labels", "metadata", "code", "row"),
         "tombstones": ("row", "id"),
         "fields": ("name",),
-        "words": ("segment", "first", "span", "docs", "data"),
+        "words": ("segment", "first", "span", "docs", "size", "data"),
+        "word_blocks": ("segment", "block", "data"),
         "word_tombstones": ("segment", "places"),
         "models": ("fingerprint", "file", "piece", "data"),
         "sqlite_sequence": ("name", "seq"),
@@ -379,9 +383,12 @@ class Store:
     def _change_words(self, path: Path, rng: Random) -> None:
         """Change the arrays of a piece, with a good check sum, as who means harm would."""
         with closing(sqlite3.connect(path)) as connection, connection:
-            query = "SELECT segment, first, data FROM words ORDER BY first"
-            number, first, data = rng.choice(connection.execute(query).fetchall())
-            piece = Segment.from_bytes(data, first)
+            query = "SELECT segment, first, size, data FROM words ORDER BY first"
+            number, first, size, head = rng.choice(connection.execute(query).fetchall())
+            query = "SELECT data FROM word_blocks WHERE segment = ? ORDER BY block"
+            blocks = [data for (data,) in connection.execute(query, (number,))]
+            stored = StoredSegment(head, first, np.zeros(0, np.uint16), size)
+            piece = stored.whole(lambda numbers: blocks)
             name = rng.choice(("hashes", "offsets", "places", "counts", "lengths"))
             inside = rng.random() < 0.3
             part = piece.passages.postings if inside else piece.documents
@@ -391,10 +398,16 @@ class Store:
                 part = part._replace(**{name: odd})
                 passages = piece.passages._replace(postings=part)
                 changed = {"passages": passages} if inside else {"documents": part}
-                data = piece._replace(**changed).to_bytes()
+                head, blocks = to_blocks(piece._replace(**changed))
             if rng.random() < 0.2:
-                data = mutants.of_bytes(data, rng)
-            connection.execute("UPDATE words SET data = ? WHERE segment = ?", (data, number))
+                head = mutants.of_bytes(head, rng)
+            if rng.random() < 0.2:
+                place = rng.randrange(len(blocks))
+                blocks[place] = mutants.of_bytes(blocks[place], rng)
+            connection.execute("UPDATE words SET data = ? WHERE segment = ?", (head, number))
+            connection.execute("DELETE FROM word_blocks WHERE segment = ?", (number,))
+            rows = [(number, place, data) for place, data in enumerate(blocks)]
+            connection.executemany("INSERT INTO word_blocks VALUES (?, ?, ?)", rows)
 
     def use(self, folder: Path, rng: Random) -> None:
         uses = [

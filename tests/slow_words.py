@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from functools import cache, lru_cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def stem(word, language="english"):
 @cache
 def is_stop_word(word, language="english"):
     stops = STOP_WORDS.get(language, ())
-    return word in stops or word in [plain(stop) for stop in stops]
+    return word in stops or word in [plain(stop) for stop in stops] or not plain(word)
 
 
 def exact(word, language="english"):
@@ -75,7 +76,8 @@ def parts_of(text):
             cuts += [i] if "A" <= word[i] <= "Z" and new else []
         if len(cuts) > 1:
             found = [word[i:j].lower() for i, j in zip(cuts, [*cuts[1:], None], strict=True)]
-            pieces += [(number, piece) for piece in found if len(piece.encode()) > 1]
+            found = [piece for piece in found if len(piece.encode()) > 1]
+            pieces += [(number, piece) for piece in found if plain(piece)]
         last = number + 1 == len(spans)
         if not last and re.fullmatch(r"[-#&+./:@_\\]{1,3}", lower[stop : spans[number + 1].start]):
             continue
@@ -83,10 +85,35 @@ def parts_of(text):
             "#" if lower[stop : stop + 1] == "#" else "++" if lower[stop : stop + 2] == "++" else ""
         )
         name = lower[spans[first].start : stop] + sign
-        if (sign or number > first) and len(name.encode(errors="replace")) <= 100:
-            names.append((number, name))
+        inside = names_inside(lower, spans[first : number + 1], len(sign))
+        found = [name] * bool(sign or number > first) + inside
+        names += [(number, one) for one in found if len(one.encode(errors="replace")) <= 100]
         first = number + 1
     return tokens, pieces, names
+
+
+def names_inside(lower, spans, n_sign):
+    """Give identifiers among joined tokens, and neighbours joined by a full stop or a colon."""
+    joints = [lower[a.stop : b.start] for a, b in pairwise(spans)]
+    groups = [[spans[0]]]
+    for span, joint in zip(spans[1:], joints, strict=True):
+        if set(joint) == {"_"}:
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+    names = []
+    for a, b in pairwise(groups) if len(groups) > 2 else ():
+        if set(lower[a[-1].stop : b[0].start]) <= set("_.:"):
+            names.append(lower[a[0].start : b[-1].stop])
+    for group in groups:
+        start, stop = group[0].start, group[-1].stop
+        before = re.search(r"_*\Z", lower[max(0, start - 2) : start])[0]
+        after = re.match("_*", lower[stop : stop + 2])[0]
+        name = before + lower[start:stop] + after
+        whole = len(groups) == 1 and not before and len(after) == n_sign == 0
+        if "_" in name and not whole:
+            names.append(name)
+    return names
 
 
 @lru_cache(maxsize=2000)
@@ -116,16 +143,37 @@ def terms_of(query, language="english"):
     weights, origin = Counter(), {}
     for word, n in words.items():
         itself = exact(word, language) if len(words) <= 16 else []
+        n *= 0.5 if word in query.parts else 1
         weights[stem(word, language)] += n * (0.85 if itself else 1)
         origin.setdefault(stem(word, language), word)
         for term in itself:
             weights[term] += n * 0.15
             origin.setdefault(term, word)
     for name in query.names:
-        weights[f"={name}"] += 1
-        origin.setdefault(f"={name}", name)
+        if re.search(r"[-#&+./:@_\\]", name):
+            weights[f"={name.lower()}"] += 1.5 if is_identifier(name) else 0.5
+            origin.setdefault(f"={name.lower()}", name)
     most = {t: 2 if t[0] != "=" or origin[t] in query.names else 0.3 for t in weights}
     return {term: min(weight, most[term]) for term, weight in weights.items()}, origin
+
+
+def is_identifier(name):
+    return bool(re.search(r"[#+.:@_\\]", name)) or not re.search("[-&/]", name)
+
+
+def name_term(texts, query, language="english"):
+    """Give the term of the name that is all of a query, as documents have it; None for others."""
+    names = [name for name in query.names if is_identifier(name)]
+    if len(names) != 1 or query.phrases or query.without or query.unfinished:
+        return None
+    name = names[0].lower()
+    others = query.words.keys() - set(query.parts) - {name}
+    if any(not is_stop_word(word, language) for word in others):
+        return None
+    if re.search(r"[-#&+./:@_\\]", name):
+        return f"={name}"
+    terms = [*exact(name, language), stem(name, language)]
+    return next((t for t in terms if any(t in bag_of(x, language)[0] for x in texts)), terms[0])
 
 
 def word_shares(texts, query, language="english", *, most_counted=255, longest=65_534):
@@ -185,7 +233,7 @@ def fits(query, text, language="english"):
 
 
 def slow_scores(documents, query, chances, passes=lambda name: True, language="english"):
-    """Say of all documents that may be found whether they are only related, and their scores.
+    """Say of all documents that may be found how far they are only related, and their scores.
 
     `documents` maps an id to a text and a code, `query` is a `WordQuery`, `chances` the model's,
     or None where it knows no word of the query.
@@ -199,9 +247,12 @@ def slow_scores(documents, query, chances, passes=lambda name: True, language="e
         if not allowed and any(not is_stop_word(w, language) for w in query.words.keys() - quoted):
             unquoted = query._replace(phrases=())  # its words answer, as related
             found = slow_scores(documents, unquoted, chances, passes, language)
-            return {name: (True, score) for name, (related, score) in found.items() if not related}
+            return {name: (1, score) for name, (related, score) in found.items() if not related}
     bits = {name: unpack(np.array([documents[name][1]], np.uint8))[0] for name in allowed}
-    voters = sorted((n for n in allowed if shares[n]), key=lambda n: (-shares[n], n))[:10]
+    term = name_term(texts.values(), query, language)
+    named = {n for n in allowed if term is None or term in bag_of(texts[n], language)[0]}
+    voting = [n for n in named or allowed if shares[n]]
+    voters = sorted(voting, key=lambda n: (-shares[n], n))[:10]
     if voters:
         trust = shares[voters[0]]
         votes = [(shares[name] / trust) ** 6 for name in voters]
@@ -220,9 +271,10 @@ def slow_scores(documents, query, chances, passes=lambda name: True, language="e
         name: np.sqrt((shares[name] ** 2 + 0.6 * best**2 * agreed[name] / (nearest or 1)) / 1.6)
         for name in allowed
     }
-    least = round(max(scores.values(), default=0), 9) / 2
+    # 0: has what was asked for; 1: has parts of the name that was asked for; 2: has no word of it.
     return {
-        name: (not shares[name] or round(score, 9) < least, score) for name, score in scores.items()
+        name: (2 * (not shares[name]) or int(name not in named), score)
+        for name, score in scores.items()
     }
 
 
@@ -232,8 +284,8 @@ def assert_best(hits, expected, k):
     assert [-hit.score for hit in hits] == pytest.approx([score for _, score in best], abs=1e-8)
     for hit in hits:
         related, score = expected[hit.id]
-        assert (hit.related, hit.score) == (related, pytest.approx(score, abs=1e-8))
-    assert [*hits] == sorted(hits, key=lambda hit: (hit.related, -hit.score, hit.id))
+        assert (hit.related, hit.score) == (related > 0, pytest.approx(score, abs=1e-8))
+    assert [*hits] == sorted(hits, key=lambda hit: (expected[hit.id][0], -hit.score, hit.id))
 
 
 def chances_of(model, text):

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from vdsh import TextHasher
-from vdsh.cli import GROUPS, RESEARCH, VERBS
+from vdsh.cli import GROUPS, RESEARCH, SUMMARIES, VERBS
 from vdsh.codes import to_bit_strings, to_hex
 
 QUICK = ("--bits", 8, "--epochs", 2, "--set", "hidden_size=8", "--device", "cpu")
@@ -127,6 +127,7 @@ def test_bad_input_to_fit_is_one_sentence_and_leaves_nothing(arguments, message,
 
 def test_a_log_gets_a_line_of_progress_now_and_then(vdsh, docs, model_folder, monkeypatch):
     options = ("fit", docs, "--out", "m", *QUICK, "--force")  # #16 D4
+    monkeypatch.setattr("vdsh.progress.FIRST", 60)  # a moment, however busy the machine is
     assert vdsh(*options).stderr == ""  # nothing for what takes a moment
     monkeypatch.setattr("vdsh.progress.SECONDS", 0)
     lines = vdsh(*options).stderr.splitlines()
@@ -213,7 +214,7 @@ def test_a_full_disk_leaves_nothing_half_written(vdsh, docs, model_folder, tmp_p
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_standard_output_is_said(vdsh, docs, model_folder):
     with open("/dev/full", "w") as full:
-        result = vdsh("encode", model_folder, docs, stdout=full, stderr=subprocess.PIPE,
+        result = vdsh("encode", model_folder, docs, "-q", stdout=full, stderr=subprocess.PIPE,
                       capture_output=False)  # fmt: skip
     assert result.returncode == 1
     assert result.stderr == "Error: Could not write to standard output: No space left on device.\n"
@@ -222,7 +223,7 @@ def test_a_full_standard_output_is_said(vdsh, docs, model_folder):
 def test_a_closed_pipe_is_no_error(docs, model_folder, tmp_path):
     big = tmp_path / "big.jsonl"
     big.write_bytes(docs.read_bytes() * 100)
-    command = f"{sys.executable} -m vdsh encode {model_folder} {big} | head -n 1"
+    command = f"{sys.executable} -m vdsh encode {model_folder} {big} -q | head -n 1"
     result = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert result.stderr == ""
     assert result.stdout.startswith("d0\t")
@@ -307,6 +308,40 @@ def test_help_lists_at_most_20_verbs_the_daily_ones_first(vdsh):  # #32
     inner = vdsh("research", "--help").stdout
     assert all(f"\n  {verb} " in inner for verb in RESEARCH)
     assert vdsh("research", "datasets", "--json").stdout == vdsh("datasets", "--json").stdout != ""
+
+
+def test_help_cuts_no_summary_at_80_columns(vdsh):
+    for verbs, words in ((set(VERBS) - set(RESEARCH), ()), (RESEARCH, ("research",))):
+        lines = vdsh(*words, "--help", env=os.environ | {"COLUMNS": "80"}).stdout.splitlines()
+        for verb in verbs:
+            (line,) = [line for line in lines if re.match(f"  {verb}  ", line)]
+            assert line.split(maxsplit=1)[1] == SUMMARIES[verb]
+            assert len(line) <= 80
+            assert SUMMARIES[verb].endswith(".") and not SUMMARIES[verb].endswith("..")
+
+
+def test_a_search_imports_neither_pydantic_nor_readers_of_files(vdsh, docs, tmp_path):
+    """Each takes longer to load than the search."""
+    assert vdsh("add", "store", docs, "--learn", "never").returncode == 0
+    code = "import sys; sys.argv = ['vdsh', 'search', 'store', 'moon orbit', '-k', '3']\n"
+    code += "from vdsh.cli import main\n"
+    code += "try: main()\nexcept SystemExit: pass\n"
+    code += "print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.splitlines()) == 3
+    loaded = set(done.stderr.split())
+    unwanted = {"pydantic", "rich", "numba", "scipy", "numpy.ma", "tarfile", "hashlib", "logging"}
+    assert not loaded & unwanted
+    assert "vdsh.documents.reader" not in loaded
+
+
+@pytest.mark.parametrize("value", ["ten", "1.5", "", "0x10", "1e3"])
+def test_an_option_that_is_no_whole_number_is_refused(vdsh, value):
+    result = vdsh("search", "store", "moon", "-k", value)
+    assert result.returncode in (1, 2) and "Traceback" not in result.stderr
+    assert "-k" in result.stderr
 
 
 def test_a_verb_of_the_research_group_is_imported_alone():  # #32

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from vdsh import Document
+from vdsh.cli import cleanup, output
 from vdsh.store import open_store
+from vdsh.store.check_sums import sum_of
 
 
 @pytest.fixture
@@ -39,7 +41,14 @@ def test_search_shows_score_id_labels_and_passage(vdsh, store):
     assert all(line.split()[0].isdecimal() for line in nearest)
 
 
-def test_related_hits_stand_below_a_line_and_strict_leaves_them_out(vdsh, store):  # 33
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let verbs print as at a terminal."""
+    monkeypatch.setattr(output, "at_terminal", lambda: True)
+    monkeypatch.setattr(cleanup, "at_terminal", lambda: True)
+
+
+def test_related_hits_stand_below_a_line_and_strict_leaves_them_out(vdsh, store, terminal):  # 33
     query = ("search", store, "rocket", "-k", 80)
     hits = [json.loads(line) for line in vdsh(*query, "--json").stdout.splitlines()]
     with_words = [hit for hit in hits if not hit["related"]]
@@ -378,7 +387,11 @@ def test_ids_travel_from_duplicates_to_delete_as_json(vdsh, store, copies):  # #
 
 def test_an_id_of_a_foreign_store_cannot_name_other_documents(vdsh, store, copies):  # #31 A4
     with closing(sqlite3.connect(store / "store.sqlite")) as base, base:
-        base.execute("UPDATE documents SET id = ? WHERE id = 'a1'", ("a1\nd1\r\x1b[2Kd2",))
+        id = "a1\nd1\r\x1b[2Kd2"
+        query = "SELECT text, labels, metadata FROM documents WHERE id = 'a1'"
+        (columns,) = base.execute(query).fetchall()
+        change = "UPDATE documents SET id = ?, check_sum = ? WHERE id = 'a1'"
+        base.execute(change, (id, sum_of(id, *columns)))
     listed = vdsh("duplicates", store, "--keep", "first")
     assert listed.returncode == 1
     assert "has control characters. List ids with --json." in listed.stderr

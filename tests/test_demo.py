@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 
 PACKAGES = (
     "asyncio",

@@ -10,7 +10,7 @@ from scipy import stats
 
 from conftest import SPACE, quick, toy_corpus
 from vdsh import Document, Model, TextHasher, open_store
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 from vdsh.errors import FolderError, InputError
 from vdsh.model.drift import compare, make_profile, measure_drift
 from vdsh.model.profile import Looks, hash_texts

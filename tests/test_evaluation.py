@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 
 from vdsh.errors import InputError
-from vdsh.evaluation import compare, evaluate_codes
-from vdsh.evaluation.protocol import evaluate_among
+from vdsh.evaluation import compare
+from vdsh.paper.protocol import evaluate_among, evaluate_codes
 
 CODES = np.array([[0], [1], [3], [255]], np.uint8)
 LABELS = ["a", "a", "b", "b"]

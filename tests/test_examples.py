@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vdsh.datasets import docstrings
+from vdsh.documents import docstrings
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

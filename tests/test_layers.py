@@ -1,6 +1,6 @@
 """The order of the house: a room imports rooms above it in this list, never those below.
 
-It is the list of the design, with the rooms that were added later (`docs/decisions.md`).
+It is the list of the design, with the rooms that were added later.
 """
 
 import ast
@@ -13,7 +13,9 @@ import vdsh
 
 LAYERS = """
 errors          the exception tree
+interrupts      Ctrl-C while a process starts
 estimator       what scikit-learn asks of what learns
+cancel          work that stops when nobody waits for it any more
 files           files and folders that are whole or absent
 embed           vectors of texts by models that people have
 documents       files to documents
@@ -35,15 +37,14 @@ retrieval       from a query to rows of documents, best first
 store           documents and codes together
 client          a store on another machine
 export          codes for other programs
-datasets        corpora
-evaluation      the protocol of the paper, significance
-plots           rows to figures
-paper           tables and figures
+evaluation      a model on held-out texts, a store on queries with known answers
 corpus_map      the map of a store
 scale           many machines
 fitting         learning a model, and measuring it
 adding          files into a store, as they change
 server          HTTP and the page
+paper           corpora, protocol, tables and figures: for researchers
+datasets        another name of paper.datasets, for scripts outside
 cli             a file a verb or a few
 """
 ROOMS = [line.split()[0] for line in LAYERS.strip().splitlines()]
@@ -62,7 +63,7 @@ VDSH = (
 WITH_TORCH = {f"hashers/vdsh/{name}.py" for name in VDSH}
 WITH_TORCH |= {"hashers/baselines/rbm_training.py"}
 WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("kernels", "rows", "scan")}
-WITH_TORCH |= {"paper/__init__.py"}  # the GPU's name
+WITH_TORCH |= {"paper/provenance.py"}  # the GPU's name
 
 
 def room_of(path):
@@ -102,6 +103,27 @@ def test_no_import_points_down(room):
         if room_of(path) == room:
             used = {name.split(".")[1] for name in imports(path) if name.startswith("vdsh.")}
             assert used <= above, f"{path.relative_to(SOURCE)} imports {used - above}"
+
+
+RESEARCH = {"datasets.py", "cli/evaluate.py", "cli/reproduce.py", "cli/research.py"}
+
+
+def test_only_research_verbs_and_the_name_for_scripts_import_the_researchers_wing():
+    users = set()
+    for path in FILES:
+        if room_of(path) == "paper":
+            continue
+        # Names of modules in strings count too: they could be imported by hand.
+        strings = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
+        names = [*imports(path), *(text for text in strings if isinstance(text, str))]
+        if any(is_research(name) for name in names):
+            users.add(str(path.relative_to(SOURCE)))
+    assert users == RESEARCH
+
+
+def is_research(name):
+    rooms = name.split(".")[:2]
+    return rooms in (["vdsh", "paper"], ["vdsh", "datasets"]) and " " not in name
 
 
 def test_no_files_of_the_store_import_each_other_in_a_circle():  # #32

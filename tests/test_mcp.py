@@ -216,6 +216,70 @@ def test_a_store_that_is_not_there_is_a_sentence(tmp_path):
     assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1
 
 
+def answers_to(store, lines):
+    """Send lines to `vdsh mcp` and then a ping; give the answers before the ping's."""
+    words = [sys.executable, "-m", "vdsh", "mcp", str(store)]
+    hello = {"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": HELLO}
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    last = {"jsonrpc": "2.0", "id": "last", "method": "ping"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        begun = [json.dumps(hello).encode(), json.dumps(ready).encode()]
+        text = b"\n".join([*begun, *lines, json.dumps(last).encode(), b""])
+        Thread(target=lambda: (process.stdin.write(text), process.stdin.flush())).start()
+        answers = []
+        while not answers or answers[-1].get("id") != "last":
+            answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.stdout.read() == b""
+    return [one for one in answers if one["id"] not in ("first", "last")]
+
+
+def call(id, query):
+    """A search as a line; the query is written as JSON already."""
+    params = b'{"name": "search", "arguments": {"query": "%s"}}' % query
+    return b'{"jsonrpc": "2.0", "id": %s, "method": "tools/call", "params": %s}' % (id, params)
+
+
+NOT_JSON = [b"nonsense", b"{", b"[" * 20_000, b'{"jsonrpc": "2.0", "id": 1,', b"\xff", b"\x00"]
+NOT_REQUESTS = [b"[]", b"3", b"null", b'"text"', b'{"jsonrpc": "2.0", "id": {}}']
+
+
+@pytest.mark.parametrize(("lines", "code"), [(NOT_JSON, -32700), (NOT_REQUESTS, -32600)])
+def test_a_line_that_is_no_message_is_answered_with_an_error(store, lines, code):
+    answers = answers_to(store, lines)
+    assert [(one["id"], one["error"]["code"]) for one in answers] == [(None, code)] * len(lines)
+    assert all(one["error"]["message"].endswith(".") for one in answers)
+
+
+@pytest.mark.parametrize("query", [rb"\ud800 moon", rb"moon \udfff", rb"\udc00\ud800"])
+def test_half_a_surrogate_pair_is_an_error_for_the_request_that_has_it(store, query):
+    answers = answers_to(store, [call(b"7", query), call(b'"seven"', query)])
+    assert [(one["id"], one["error"]["code"]) for one in answers] == [
+        (7, -32700),
+        ("seven", -32700),
+    ]
+
+
+def test_a_wrong_envelope_is_an_error_for_its_id_and_an_empty_line_is_none(store):
+    lines = [b'{"id": 4}', b'{"jsonrpc": "2.0", "id": 5, "method": "tools/list", "params": 3}']
+    lines += [b'{"jsonrpc": "1.0", "id": 6, "method": "ping"}', b"", b"   "]
+    answers = answers_to(store, lines)
+    assert [(one["id"], one["error"]["code"]) for one in answers] == [
+        (4, -32600),
+        (5, -32600),
+        (6, -32600),
+    ]
+
+
+@pytest.mark.parametrize("content", [*NOT_JSON, *NOT_REQUESTS, call(b"7", rb"\ud800 moon")])
+def test_http_answers_what_is_no_message_with_an_error_too(service, content):
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    answer = service.post("/mcp", content=content, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] in (-32700, -32600, -32602)
+
+
 def fuzzed(n, seed):
     """Make messages: broken JSON, wrong envelopes, and tools with arguments of any kind."""
     rng = random.Random(seed)

@@ -5,7 +5,7 @@ import pytest
 
 from vdsh import Document, TextHasher, open_store
 from vdsh.errors import InputError
-from vdsh.evaluation import evaluate_codes
+from vdsh.paper.protocol import evaluate_codes
 from vdsh.store import Hits
 
 

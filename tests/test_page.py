@@ -943,3 +943,51 @@ def test_screenshots(visit, service):
         if process:
             process.terminate()
             process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def stores_of_all_kinds(fitted, store, tmp_path_factory):
+    """A service of a store with a map, one without, one whose map is old, and one without codes."""
+    folder = tmp_path_factory.mktemp("kinds")
+    documents = [Document(f"d{i}", text) for i, text in enumerate(toy_corpus()[0])]
+    for name in ("mapless", "remodelled", "uncoded", "void"):
+        with open_store(folder / name, None if name == "uncoded" else fitted) as opened:
+            opened.upsert([] if name == "void" else documents)
+    shutil.copy(store / corpus_map.FILE, folder / "remodelled")
+    with open_store(folder / "remodelled") as opened:
+        opened.learn(bits=8, method="lsh", progress=False)
+    names = ("mapless", "remodelled", "uncoded", "void")
+    process, address = serve("serve", store, *(folder / name for name in names))
+    yield address
+    process.terminate()
+    process.communicate(timeout=20)
+
+
+@browser_only
+@pytest.mark.parametrize("name", ["store", "mapless", "remodelled", "uncoded", "void"])
+def test_ordinary_use_asks_for_nothing_that_is_refused(browser, stores_of_all_kinds, name):
+    wrong = []
+    page = browser.new_page(viewport=WIDE, reduced_motion="reduce")
+    page.set_default_timeout(15_000)
+    page.on("response", lambda one: one.status >= 400 and wrong.append((one.status, one.url)))
+    page.on("console", lambda one: one.type in ("error", "warning") and wrong.append(one.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    try:
+        page.goto(f"{stores_of_all_kinds}/?store={name}")
+        page.locator("#facts", has_text=re.compile(r"\d+ document|no document")).wait_for()
+        page.locator("#q").fill("moon orbit")
+        page.keyboard.press("Enter")
+        if name != "void":
+            page.locator(".hit").first.wait_for()
+            document = "d/0" if name == "store" else "d0"
+            page.goto(f"{stores_of_all_kinds}/?store={name}&q=moon&doc={document}")
+            page.locator("#panel h2, #panel h1").first.wait_for()
+        page.goto(f"{stores_of_all_kinds}/?store={name}&view=map")
+        if name in ("mapless", "remodelled", "void"):
+            page.get_by_text("No map yet").wait_for()
+            page.get_by_role("button", name="Look again").click()
+            page.get_by_text("No map yet").wait_for()
+        page.wait_for_load_state("networkidle")
+    finally:
+        page.close()
+    assert not wrong

@@ -23,15 +23,15 @@ PUBLIC = {
         without_password""",
     "vdsh.export": "Exported FORMATS export_codes",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",
-    "vdsh.evaluation": """Comparison Evaluation Quality Query QueryEvaluation Ranking compare
-        evaluate_codes evaluate_queries find_faults measure_codes measure_quality read_queries
-        yardsticks""",
+    "vdsh.evaluation": """Comparison Quality Query QueryEvaluation Ranking compare evaluate_queries
+        find_faults measure_codes measure_quality read_queries yardsticks""",
+    "vdsh.paper.protocol": "Evaluation evaluate_among evaluate_codes",
     "vdsh.metrics.ranking": """Tally average_precision cosine_precision ndcg_at precision_at
         precision_within random_precision recall_at recall_within tally""",
     "vdsh.server.app": "create_app",
-    "vdsh.errors": """DamageError DownloadError EngineError FolderError InputError MissingFileError
-        MissingPackageError OutputExistsError VdshError WriteError missing_package needing
-        suggest""",
+    "vdsh.errors": """DamageError DownloadError EngineError FolderError GoneError InputError
+        MissingFileError MissingPackageError OutputExistsError VdshError WriteError missing_package
+        needing suggest""",
 }
 
 

@@ -8,9 +8,10 @@ from scipy.sparse import csr_array
 
 from conftest import QUICK, toy_corpus
 from vdsh import Document, TextHasher, open_store
-from vdsh.evaluation import Quality, evaluate_codes, find_faults, measure_quality, yardsticks
+from vdsh.evaluation import Quality, find_faults, measure_quality, yardsticks
 from vdsh.evaluation import quality as module
 from vdsh.evaluation.quality import hide_halves, thin
+from vdsh.paper.protocol import evaluate_codes
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import os
 import sys
 import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 from random import Random
 
@@ -14,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vdsh.documents import read_documents
+from vdsh.documents import pdf, read_documents
 from vdsh.documents.folder import SkippedFilesWarning
-from vdsh.documents.readers import Contents, UnreadableError, read_file
+from vdsh.documents.readers import Contents, read_file
+from vdsh.documents.unreadable import UnreadableError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import fuzz_targets  # noqa: E402
@@ -102,6 +104,48 @@ def test_a_pdf_without_text_or_with_a_password_says_so(tmp_path):
     assert read(tmp_path, "x.pdf", out.getvalue()).text == "not secret"
 
 
+def make_packed_pdf(content, n_times):
+    """Make a PDF of one page with a long content, packed twice."""
+    packed = zlib.compress(zlib.compress(content * n_times, 9), 9)
+    layers = b"/Filter[/FlateDecode/FlateDecode]"
+    stream = b"<</Length %d%b>>stream\n%b\nendstream" % (len(packed), layers, packed)
+    head, _, tail = make_pdf(["x"]).partition(b"<</Length")
+    return head + stream + tail.partition(b"endstream")[2]
+
+
+@pytest.mark.posix("limits of memory and of processor time")
+def test_a_small_pdf_that_takes_too_long_is_skipped_and_the_next_one_is_read(tmp_path, monkeypatch):
+    pytest.importorskip("pypdf")
+    monkeypatch.setattr(pdf, "_SECONDS", 1.0)
+    data = make_packed_pdf(b"BT (word) Tj ET ", 2_000_000)
+    assert len(data) < 2000
+    assert reason(tmp_path, "x.pdf", data) == "takes more than 1 seconds to read"
+    assert read(tmp_path, "x.pdf", make_pdf(["next"])).text == "next"
+
+
+@pytest.mark.linux("limits of memory")
+def test_a_small_pdf_that_takes_too_much_memory_is_skipped(tmp_path, monkeypatch):
+    pytest.importorskip("pypdf")
+    read(tmp_path, "x.pdf", make_pdf(["first, so that pypdf is loaded"]))
+    monkeypatch.setattr(pdf, "_MEMORY", 150 * 2**20)
+    data = make_packed_pdf(b" ", 70_000_000)
+    assert reason(tmp_path, "x.pdf", data) == "takes more than 150 MB of memory to read"
+    monkeypatch.undo()
+    assert read(tmp_path, "x.pdf", make_pdf(["next"])).text == "next"
+
+
+@pytest.mark.posix("fork")
+def test_a_pdf_can_be_read_on_both_sides_of_a_fork(tmp_path):
+    pytest.importorskip("pypdf")
+    data = make_pdf(["page"])
+    assert read(tmp_path, "x.pdf", data).text == "page"
+    child = os.fork()
+    if not child:
+        os._exit(read(tmp_path, "child.pdf", data).text != "page")
+    assert os.waitpid(child, 0)[1] == 0
+    assert read(tmp_path, "x.pdf", data).text == "page"
+
+
 def test_a_pdf_without_pypdf_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdf", None)
     expected = "needs pypdf, which is not installed. Run: pip install 'vdsh[files]'"
@@ -152,9 +196,54 @@ def test_a_bomb_takes_no_more_memory_than_a_document(tmp_path, kind):
     assert most < 12 * limit
 
 
-def test_entities_of_a_word_document_are_not_expanded(tmp_path):
+W = f'xmlns:w="{fuzz_targets.WORD_XML}"'
+WITH_A_TEXT_BOX = f"""<x:document xmlns:x="{fuzz_targets.WORD_XML}" xmlns:mc="http://schemas.\
+openxmlformats.org/markup-compatibility/2006"><x:body><x:p><x:pPr><x:tabs><x:tab x:val="left"/>
+</x:tabs></x:pPr><x:r><x:t>well</x:t><x:noBreakHyphen/><x:t>known<!-- not --> &amp; </x:t><x:br/>
+<mc:AlternateContent><mc:Choice><x:txbxContent><x:p><x:r><x:t>boxed</x:t></x:r></x:p>
+</x:txbxContent></mc:Choice><mc:Fallback><x:p><x:r><x:t>boxed</x:t></x:r></x:p></mc:Fallback>
+</mc:AlternateContent><x:t>end</x:t><x:tab/><x:t>.</x:t></x:r></x:p></x:body></x:document>"""
+
+
+def pack(document, **options):
+    """Pack the XML of a Word document."""
+    with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED, **options) as file:
+        file.writestr("word/document.xml", document)
+    return out.getvalue()
+
+
+def test_text_boxes_breaks_and_hyphens_of_a_word_document_are_read_once(tmp_path):
+    text = read(tmp_path, "x.docx", pack(WITH_A_TEXT_BOX)).text
+    assert text == "boxed\n\nwell-known & \nend\t."
+    assert read(tmp_path, "x.docx", pack(WITH_A_TEXT_BOX.encode("utf-16"))).text == text
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ("<w:t " * 20_000, "is not DOCX, or is damaged"),
+        (f"<w:document {W}>" + "<w:p>" * 600, "has more than 500 XML elements inside each other"),
+        (f"<w:document {W}>" + "<w:p/>" * 400_000, "is packed more than 200 times"),
+        (f"<w:document {W}>" + "<w:p>\ud800", "is not DOCX, or is damaged"),
+    ],
+    ids=["never closed", "deep", "packed", "not utf-8"],
+)
+def test_a_hostile_word_document_is_refused(tmp_path, document, why):
+    data = pack(document.encode(errors="surrogatepass"))
+    assert reason(tmp_path, "x.docx", data).startswith(why)
+
+
+def test_a_word_document_is_not_unpacked_by_what_word_does_not_use(tmp_path):
+    with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_BZIP2) as file:
+        file.writestr("word/document.xml", "<x/>")
+    why = "is packed in a way that Word does not use"
+    assert reason(tmp_path, "x.docx", out.getvalue()) == why
+
+
+def test_a_word_document_that_declares_entities_is_refused(tmp_path):
     laughs = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
-    assert read(tmp_path, "x.docx", make_docx(["&b;"], laughs)).text == "&b;"
+    why = "declares a document type, as no program for Word documents does"
+    assert reason(tmp_path, "x.docx", make_docx(["&b;"], laughs)) == why
 
 
 @pytest.mark.parametrize("name", ["x.pdf", "x.docx", "x.pdf.gz"])

@@ -42,17 +42,20 @@ def test_the_commands_run_in_order_and_drift_raises_no_alarm(shell, tmp_path):  
     if not shutil.which("bash"):
         pytest.skip("the commands are for bash")
     rng = random.Random(0)
-    with (tmp_path / "tickets.csv").open("w", newline="") as file:
-        out = csv.writer(file)
-        out.writerow(["id", "subject", "body", "team"])
-        for i in range(240):
-            team = rng.choice(list(ABOUT))
-            words = rng.choices(ABOUT[team].split(), k=14)
-            out.writerow([i, " ".join(words[:4]), " ".join(words[4:]), team])
+    for name, n_rows in (("tickets.csv", 600), ("newer.csv", 200)):
+        with (tmp_path / name).open("w", newline="") as file:
+            out = csv.writer(file)
+            out.writerow(["id", "subject", "body", "team"])
+            for i in range(n_rows):
+                team = rng.choice(list(ABOUT))
+                words = rng.choices(ABOUT[team].split(), k=14)
+                out.writerow([f"{name[0]}{i}", " ".join(words[:4]), " ".join(words[4:]), team])
     done = run(PAGES[0], tmp_path, shell, free_port())
     first = printed_by(done, "vdsh search").splitlines()
-    assert len(first) == 5 and all(" accounts " in hit for hit in first)
-    assert "Drift in" not in printed_by(done, "vdsh drift")
+    assert len(first) == 5 and all("\taccounts\t" in hit for hit in first)
+    drift = printed_by(done, "vdsh drift")
+    assert "share of unknown words" in drift, "it compares something"
+    assert "Drift in" not in drift
 
 
 def test_the_text_page_shows_what_tokenize_gives():

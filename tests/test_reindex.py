@@ -453,22 +453,23 @@ def test_searches_of_the_handle_go_on_while_it_is_reindexed(folder, newer):
     assert all(answered) and len(answered) > 2
 
 
-def test_compact_beside_a_starting_reindex_leaves_a_model(folder, fitted, newer):
+def test_compact_beside_a_starting_reindex_leaves_a_model(folder, newer):
     """It removed the files of the new model before the database knew of it; both ended well."""
     begun = []
 
     def compact(*_):
         if not begun:
             begun.append(1)
-            with open_store(folder) as other:
+            with (
+                open_store(folder) as other,
+                pytest.raises(InputError, match="Another process is learning codes for, encoding"),
+            ):
                 other.compact()
 
     with open_store(folder) as store:
-        with pytest.raises(InputError, match="or compacted it"):
-            store.reindex(newer, progress=compact)
-        check_codes(store, fitted)
-        store.reindex(newer)
+        store.reindex(newer, progress=compact)
         check_codes(store, newer)
+        store.compact()
     with open_store(folder) as store:
         assert store.search("moon") and store.check() == []
 
@@ -494,3 +495,44 @@ def test_a_backup_across_reindex_and_compact_has_its_model(folder, fitted, newer
 def test_a_store_is_one_file_beside_its_index(folder):
     names = {path.name.partition("-")[0] for path in folder.iterdir()}
     assert names == {"store.sqlite", "index"}
+
+
+@pytest.mark.parametrize("second", ["learn", "reindex", "compact"])
+def test_while_a_store_learns_no_other_run_changes_its_model(folder, fitted, corpus, second):
+    other = TextHasher("lsh", 8, random_state=1).fit(corpus[0])
+    with open_store(folder, fitted) as store, open_store(folder) as again:
+        store.upsert([Document(f"{i:03}", text) for i, text in enumerate(corpus[0])])
+        works = {
+            "learn": lambda: again.learn(model=other, progress=False),
+            "reindex": lambda: again.reindex(other),
+            "compact": again.compact,
+        }
+        refused = []
+
+        def meanwhile(_):
+            with pytest.raises(InputError, match="Another process is learning .* Try again when"):
+                works[second]()
+            refused.append(second)
+
+        new = TextHasher("lsh", 24, random_state=2).fit(corpus[0])
+        store.reindex(new, progress=meanwhile)
+        assert refused and store.n_bits == 24
+        works[second]()  # now nobody else does
+        assert again.check() == []
+
+
+def test_of_two_processes_that_learn_one_is_refused(folder, fitted, corpus):
+    code = (
+        "import sys\nfrom vdsh import open_store\n"
+        "with open_store(sys.argv[1]) as store:\n"
+        "    store.learn(bits=int(sys.argv[2]), method='lsh', progress=False)"
+    )
+    with open_store(folder, fitted) as store:
+        store.upsert([Document(f"{i:03}", text) for i, text in enumerate(corpus[0])])
+        with store.alone("model", "this test holds"):
+            command = [sys.executable, "-c", code, str(folder), "24"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and "Another process is learning" in done.stderr
+        assert store.n_bits == fitted.n_bits
+        subprocess.run(command, capture_output=True, check=True)
+        assert len(store.search("orbit", 1)) == 1 and store.n_bits == 24

@@ -1,5 +1,6 @@
 """A new model under an old store on a server; `test_reindex` has more, for folders."""
 
+from contextlib import nullcontext
 from threading import Event, Thread
 
 import numpy as np
@@ -11,6 +12,7 @@ from vdsh.errors import EngineError, FolderError, InputError
 from vdsh.model import as_model
 from vdsh.store import reindex
 from vdsh.store.engines.milvus import models as in_milvus
+from vdsh.store.engines.milvus.engine import Milvus
 
 TEXTS = toy_corpus()[0]
 N = 70
@@ -50,6 +52,14 @@ def check_codes(store, hasher, n=N):
 
 def stop(_):
     raise KeyboardInterrupt
+
+
+@pytest.fixture
+def without_locks():
+    """Let Milvus Lite be as a server of Milvus, where two runs may meet."""
+    with pytest.MonkeyPatch.context() as patch:  # of its own: tests undo theirs half-way
+        patch.setattr(Milvus, "_hold", lambda *_: nullcontext(True))
+        yield
 
 
 def test_there_and_back(place, fitted, newer):
@@ -232,6 +242,7 @@ def test_what_is_written_to_milvus_in_a_switch_that_takes_long(
         assert store.get("late").text == "moon"
 
 
+@pytest.mark.usefixtures("without_locks")
 def test_a_second_run_in_milvus_takes_over(new_place, fitted, newer):
     place = new_place("milvus-lite")
     fill(place, fitted)
@@ -337,6 +348,7 @@ def test_a_model_that_is_begun_while_others_are_forgotten_stays(
         assert store.check() == []
 
 
+@pytest.mark.usefixtures("without_locks")
 def test_a_model_that_is_begun_again_while_its_files_are_removed_stays(
     new_place, fitted, newer, monkeypatch
 ):
@@ -382,6 +394,7 @@ def test_who_is_replaced_while_encoding_in_milvus_is_told_so(new_place, fitted, 
         assert len(problems) == 1
 
 
+@pytest.mark.usefixtures("without_locks")
 @pytest.mark.parametrize("late", ["switch", "compact"])
 def test_who_drops_late_in_milvus_leaves_what_others_have_made(
     late, new_place, fitted, newer, monkeypatch
@@ -404,6 +417,7 @@ def test_who_drops_late_in_milvus_leaves_what_others_have_made(
         assert store.check() == []
 
 
+@pytest.mark.usefixtures("without_locks")
 @pytest.mark.parametrize("late", ["switch", "compact"])
 def test_a_switch_and_compact_at_once_in_milvus(late, new_place, fitted, newer, monkeypatch):
     """Both have read what the store is, and write the same number."""
@@ -426,3 +440,11 @@ def test_a_switch_and_compact_at_once_in_milvus(late, new_place, fitted, newer, 
     with open_store(place) as store:
         check_codes(store, fitted if late == "switch" else newer)
         assert store.check() == []
+
+
+def test_on_every_engine_one_run_at_a_time_changes_the_model(place, fitted):
+    with open_store(place, fitted) as store, open_store(place) as other:
+        refused = pytest.raises(InputError, match="Another process is learning codes for")
+        with store.alone("model", "this test has"), refused:
+            other.learn(model=fitted, progress=False)
+        other.learn(model=fitted, progress=False)

@@ -53,7 +53,7 @@ def every_id(store, query="moon", **options):
         ("o'connor", "name", ("o'connor",)),
         ("SINE\u0301AD", "name", ("sinéad",)),
         ("探测器", "chinese", ("探测", "测器")),
-        ("fluß fährt", "german", ("fährt", "fluß")),
+        ("fluß fährt", "german", ("fluß", "fährt")),  # as rare as each other
         ("donaudampfschifffahrtsgesellschaft", "german", ("donaudampfschifffahrtsgesellschaft",)),
     ],
 )

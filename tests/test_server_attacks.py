@@ -14,8 +14,10 @@ from pydantic import ValidationError
 
 from conftest import toy_corpus
 from vdsh import Document, corpus_map, open_store
+from vdsh import embed as embedding
+from vdsh.cancel import GivenUpError, given_up_by
 from vdsh.corpus_map import CorpusMap
-from vdsh.errors import EngineError, VdshError, WriteError
+from vdsh.errors import EngineError, GoneError, VdshError, WriteError
 from vdsh.explain import highlights
 from vdsh.server import pool as pools
 from vdsh.server import routes
@@ -23,7 +25,9 @@ from vdsh.server.app import create_app
 from vdsh.server.bodies import DocumentsBody, EncodeBody, Limits, SearchBody
 from vdsh.server.metrics import FOLDER, room_for_numbers
 from vdsh.server.pool import StorePool
+from vdsh.store import Hit, rows
 from vdsh.text.languages import language
+from vdsh.words import phrases, segment
 
 TOKEN = "correct-horse-battery-staple"
 
@@ -236,6 +240,114 @@ def test_highlighting_holds_no_handle_and_ends_with_its_time(store, monkeypatch)
     assert n_shown == [1], "no further text is looked at when nobody waits"
 
 
+LONG = "moon orbit crew. " * 300
+STAGES = {
+    "splitting": (
+        (segment, "split_text"),
+        ("/v1/documents", {"documents": [{"id": f"n{i}", "text": LONG} for i in range(40)]}),
+    ),
+    "making rows": (
+        (rows, "_labels_json"),
+        (
+            "/v1/documents",
+            {"documents": [{"id": f"n{i}", "text": "moon", "labels": ["a"]} for i in range(40)]},
+        ),
+    ),
+    "looking for phrases": (
+        (phrases, "find_parts"),
+        ("/v1/search", {"text": '"moon orbit" -goal', "k": 40}),
+    ),
+    "describing hits": ((Hit, "as_fields"), ("/v1/search", {"text": "moon", "k": 40})),
+    "describing hits within a radius": (
+        (Hit, "as_fields"),
+        ("/v1/within", {"text": "moon", "radius": 16}),
+    ),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_work_that_took_too_long_stops_soon_and_writes_nothing(store, monkeypatch, stage):
+    """4 MB of full stops got a 504, and kept the worker busy for half a minute more."""
+    (owner, name), (path, body) = STAGES[stage]
+    begun, release, n_done, own = threading.Event(), threading.Event(), [], getattr(owner, name)
+
+    def slow(*arguments, **options):
+        n_done.append(1)
+        begun.set()
+        assert release.wait(60)
+        return own(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, slow)
+    with client(store, writable=True, limits=Limits(seconds=1)) as api:
+        pool, answers = api.app.state.service.pool, []
+        ask = threading.Thread(target=lambda: answers.append(api.post(path, json=body)))
+        ask.start()
+        assert begun.wait(60)
+        ask.join(60)
+        assert sentence(answers[0], 504).startswith("It took more than 1 s")
+        release.set()
+        wait_until(lambda: not pool._questions)
+        assert len(n_done) == 1, "the next text is not looked at any more"
+        assert api.post("/v1/count", json={}).json() == {"count": 80}
+
+
+def test_what_waits_for_its_turn_when_nobody_waits_for_it_never_begins(store):
+    begun, release, late = threading.Event(), threading.Event(), []
+
+    def work(_):
+        begun.set()
+        assert release.wait(60)
+
+    async def ask():
+        pool = StorePool(store, handles=1)
+        pool.open()
+        first = asyncio.create_task(pool.call(work))
+        await asyncio.to_thread(begun.wait, 60)
+        for call in (lambda: pool.call(late.append), lambda: pool.compute(lambda: late.append(1))):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(call(), 0.05)
+        release.set()
+        await first
+        assert await pool.call(lambda opened: opened.count()) == 80
+        pool.close()
+
+    asyncio.run(ask())
+    assert late == []
+
+
+def test_texts_are_embedded_a_few_at_a_time_where_the_work_may_be_given_up(package):
+    given_up = threading.Event()
+    with given_up_by(given_up):
+        embedding.embed([f"text {i}" for i in range(100)], "model2vec:letters")
+        assert max(package) == embedding.FEW and sum(package) == 100
+        given_up.set()
+        with pytest.raises(GivenUpError):
+            embedding.embed([f"other {i}" for i in range(100)], "model2vec:letters")
+    assert sum(package) == 100
+    embedding.embed([f"other {i}" for i in range(100)], "model2vec:letters")
+    assert package[-1] == 100
+
+
+def test_a_worker_is_idle_soon_after_the_worst_text_took_too_long(store):
+    """Found by using it: the CPU time of this process says whether anything goes on."""
+    texts = ["." * 190_000 + str(i) for i in range(20)]
+    body = {"documents": [{"id": f"n{i}", "text": text} for i, text in enumerate(texts)]}
+    with client(store, writable=True, limits=Limits(seconds=0.2)) as api:
+        answer = api.post("/v1/documents", json=body)
+        pool = api.app.state.service.pool
+        wait_until(lambda: not pool._questions)
+        assert api.get("/ready").status_code == 200
+        written = api.post("/v1/count", json={}).json()["count"] - 80
+    assert (answer.status_code, written) in ((200, 20), (504, 0))
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_highlights_look_at_so_many_characters_of_long_texts(fitted):
     """#31 B3."""
     long = "moon " * 20_000
@@ -302,7 +414,8 @@ def test_a_removed_or_replaced_store_takes_no_writes(api, store, tmp_path, repla
         assert said.startswith("the store was removed or replaced since it was opened")
         assert str(tmp_path) not in said
     assert "removed or replaced" in sentence(api.get("/ready"), 503)
-    assert api.post("/v1/search", json={"text": "moon"}).status_code == 200
+    said = sentence(api.post("/v1/search", json={"text": "moon"}), 503)
+    assert said == "the store was removed or replaced since it was opened. Open it again."
 
 
 def test_a_store_removed_during_a_write_does_not_call_it_written(store, monkeypatch):
@@ -313,7 +426,7 @@ def test_a_store_removed_during_a_write_does_not_call_it_written(store, monkeypa
                 shutil.rmtree(store)
 
         monkeypatch.setattr(opened._engine, "write", write_and_lose)
-        with pytest.raises(WriteError, match="removed or replaced"):
+        with pytest.raises(GoneError, match="removed or replaced"):
             opened.upsert([Document("a", "moon", None, {})])
 
 

@@ -23,7 +23,7 @@ from conftest import toy_corpus
 from servers import serving
 from vdsh import Document, open_store
 from vdsh.errors import VdshError
-from vdsh.server.connections import MOST_REQUESTS
+from vdsh.server.connections import MOST_BYTES, MOST_REQUESTS
 from vdsh.server.metrics import FOLDER
 from vdsh.server.run import check_tls
 
@@ -99,6 +99,7 @@ def test_a_huge_body_is_refused_before_it_is_read(pair):
         assert read_all(connection).startswith(b"HTTP/1.1 413 ")
 
 
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 FLOODS = {
     "many": b"".join(b"X-%d: y\r\n" % i for i in range(5000)),
     "long": b"X-Long: " + b"x" * 2**20,
@@ -122,6 +123,57 @@ def test_a_head_without_end_is_refused_before_it_is_gathered(pair, flood):
     assert b'"code":"head_too_large"' in answer
 
 
+def head_of(size, shape):
+    """A whole request whose head has so many bytes, most of them in one place."""
+    line, host, end = b"GET /health HTTP/1.1\r\n", b"Host: localhost\r\n", b"\r\n\r\n"
+    before, after = {
+        "value": (line + host + b"X: ", end),
+        "name": (line + host + b"X", b": x" + end),
+        "address": (b"GET /health?x=", b" HTTP/1.1\r\n" + host + b"\r\n"),
+        "headers": (line + host, b"\r\n"),
+    }[shape]
+    room = size - len(before) - len(after)
+    if shape == "headers":  # 90 of them, the last of which fills the rest
+        lines = [b"X-%02d: " % i + b"x" * (room // 100) + b"\r\n" for i in range(89)]
+        rest = room - sum(map(len, lines)) - len(b"X-99: \r\n")
+        return before + b"".join(lines) + b"X-99: " + b"x" * rest + b"\r\n" + after
+    return before + b"x" * room + after
+
+
+@pytest.mark.parametrize("shape", ["value", "name", "address", "headers"])
+def test_the_largest_head_is_answered_and_a_byte_more_is_refused(pair, shape):
+    for size, status in ((MOST_BYTES, b"200"), (MOST_BYTES + 1, b"431"), (100_000, b"431")):
+        assert statuses_of(pair, head_of(size, shape)) == [status], size
+
+
+@pytest.mark.parametrize("shape", ["value", "address"])
+def test_requests_sent_before_a_head_that_is_too_large_are_answered(pair, shape):
+    ahead = [b"200"] * 3
+    assert statuses_of(pair, HEALTH * 3 + head_of(MOST_BYTES, shape), 4) == [*ahead, b"200"]
+    for size in (MOST_BYTES + 1, 100_000):
+        answers = statuses_of(pair, HEALTH * 3 + head_of(size, shape), 4)
+        # Where they were answered before it was read, it has an answer of its own.
+        assert answers in (ahead, [*ahead, b"431"])
+
+
+def statuses_of(service, requests, most=1):
+    """Send requests; give the statuses until there are so many, or the service hangs up."""
+    answers = b""
+    with service.connect() as connection, suppress(ConnectionError):
+        connection.sendall(requests)
+        while answers.count(b"HTTP/1.1 ") < most and (some := connection.recv(65536)):
+            answers += some
+    return re.findall(rb"HTTP/1\.1 (\d+)", answers)
+
+
+def test_blanks_around_a_header_count_too(pair):
+    request = head_of(1000, "value").replace(b"X: ", b"X: " + b" " * 100_000)
+    with pair.connect() as connection:
+        with suppress(ConnectionError):
+            connection.sendall(request)
+        assert read_all(connection).startswith(b"HTTP/1.1 431 ")
+
+
 def test_a_request_that_is_cut_is_not_carried_out(pair):
     body = b'{"documents": [{"id": "cut", "text": "moon"}]}'
     with pair.connect() as connection:
@@ -142,9 +194,6 @@ def test_a_body_in_small_pieces_is_no_flood(pair):
         lines += b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
         connection.sendall(lines + pieces + last + b"0\r\n\r\n")
         assert read_all(connection).startswith(b"HTTP/1.1 200 ")
-
-
-HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def memory(service):

@@ -5,6 +5,7 @@ import os
 import random
 import sqlite3
 import time
+import warnings
 from contextlib import closing
 
 import numpy as np
@@ -22,7 +23,7 @@ KILLS = 15
 BATCH = 60
 IDS = 900
 FORK = multiprocessing.get_context("forkserver")
-FORK.set_forkserver_preload(["vdsh.store"])  # import once, not in every child
+FORK.set_forkserver_preload(["vdsh.store", "vdsh.fitting"])  # import once, not in every child
 
 
 def change(step):
@@ -185,3 +186,114 @@ def test_an_index_made_anew_and_killed_again_and_again_ends_well(tmp_path, fitte
             with open_store(folder) as store:
                 all_of_them = [document for page in store.documents() for document in page]
                 assert_words(store, {document.id: document for document in all_of_them})
+
+
+# Every kind of change that a store knows, each killed in the middle.
+
+FOLDERS = 200  # documents, of which some are written and deleted again and again
+TOPICS = ("orbit moon rocket crater launch probe", "goal match keeper league coach season")
+KINDS = ("learn", "compact", "upsert", "delete")
+
+
+def documents_of(step):
+    """The documents that a step writes: 30 of the ids, with words of one of two topics."""
+    rng = random.Random(step)
+    return [
+        Document(
+            f"id{i}",
+            " ".join(rng.choices(TOPICS[i % 2].split(), k=8)) + f" step{step}",
+            ("x",),
+            {"step": step},
+        )
+        for i in rng.sample(range(FOLDERS), 30)
+    ]
+
+
+def deleted_by(step):
+    return [f"id{i}" for i in random.Random(step).sample(range(FOLDERS), 10)]
+
+
+def kind_of_step(step):
+    return ("upsert", "delete", "upsert", "learn", "upsert", "compact")[step % 6]
+
+
+def do_step(store, step):
+    kind = kind_of_step(step)
+    if kind == "upsert":
+        store.upsert(documents_of(step))
+    elif kind == "delete":
+        store.delete(deleted_by(step))
+    elif kind == "learn":
+        bits = 8 * random.Random(step).randrange(1, 5)
+        store.learn(bits=bits, method="lsh", random_state=step, progress=False)
+    else:
+        store.compact()
+
+
+def state_after(state, step):
+    kind = kind_of_step(step)
+    if kind == "upsert":
+        return state | {document.id: document for document in documents_of(step)}
+    if kind == "delete":
+        return {id: document for id, document in state.items() if id not in deleted_by(step)}
+    return state
+
+
+def change_for_ever(folder, log, step):
+    """Do step after step; write down when each begins, and when it is done."""
+    warnings.simplefilter("ignore")
+    out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with open_store(folder) as store:
+        while True:
+            os.write(out, f"begin {step}\n".encode())
+            do_step(store, step)
+            os.write(out, f"done {step}\n".encode())
+            step += 1
+
+
+def steps_in(log, word):
+    """Read the numbers of the steps that have begun, or are done."""
+    lines = [line.split() for line in log.read_text().splitlines()]
+    return [int(line[1]) for line in lines if line[0] == word]
+
+
+def kill_in_the_middle(folder, log, first, kind, rng):
+    """Let steps be done until one of a kind runs; return the number of the last that is done."""
+    wanted = next(step for step in range(first, first + 12) if kind_of_step(step) == kind)
+    process = FORK.Process(target=change_for_ever, args=(folder, log, first))
+    process.start()
+    deadline = time.monotonic() + 60
+    while wanted not in steps_in(log, "begin") and time.monotonic() < deadline:
+        time.sleep(0.002)
+    time.sleep(rng.uniform(0, 0.4 if kind == "learn" else 0.03))
+    assert process.is_alive(), "it must not fail by itself"
+    process.kill()
+    process.join()
+    return max(steps_in(log, "done"), default=first - 1)
+
+
+@pytest.mark.parametrize("n_kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_kill_in_any_change_loses_nothing_that_was_answered(tmp_path, n_kills):
+    folder, log = tmp_path / "store", tmp_path / "log"
+    log.touch()
+    rng = random.Random(n_kills)
+    state = {}
+    with open_store(folder) as store:
+        for step in range(0, 18, 2):  # enough to learn from
+            store.upsert(documents_of(step))
+            state |= {document.id: document for document in documents_of(step)}
+        store.learn(bits=16, method="lsh", progress=False)
+    done = 17
+    for turn in range(n_kills):
+        last = kill_in_the_middle(folder, log, done + 1, KINDS[turn % 4], rng)
+        for step in range(done + 1, last + 1):
+            state = state_after(state, step)
+        done = last
+        with open_store(folder) as store:
+            assert store.check() == []
+            seen = {document.id: document for document in store}
+            if seen != state:  # the step that was killed was committed, as a whole
+                done += 1
+                state = state_after(state, done)
+            assert seen == state
+            assert store.search("moon", 5) and store.within(store.search("moon")[0].text, 0)

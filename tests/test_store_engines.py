@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from engines import REMOTE, code, codes_of, doc, ids, server_is_running
 from servers import PASSWORD, QUOTED, MilvusServer, PostgresServer, free_port
+from vdsh import Document
 from vdsh.cli import app
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
 from vdsh.store import open_store
@@ -238,7 +239,7 @@ def test_a_newer_format_is_refused(postgres_server, fitted):
     open_store(url, fitted).close()
     with postgres_server.connect("plain") as connection:
         connection.execute("UPDATE newer_meta SET value = '99' WHERE key = 'format'")
-    assert "has format 99; this version reads 4" in message_of(lambda: open_store(url))[1]
+    assert "has format 99; this version reads 5" in message_of(lambda: open_store(url))[1]
 
 
 # -- making stores ---------------------------------------------------------------------------------
@@ -531,3 +532,18 @@ def test_copies_of_a_server_are_its_own_tools_work(remote_place, fitted, tmp_pat
     with open_store(remote_place) as store:
         assert ids(store.search("orbit moon")) == ["a"]
     assert not list(tmp_path.glob("copy*"))
+
+
+def test_check_names_a_damaged_document_in_postgresql(postgres_server, fitted):
+    place = postgres_server.url("plain", table="damaged")
+    long = Document("long", "moon orbit " * 20_000, ("a\x00b", "c"), {"n": 1.5, "x": [1, "\x00"]})
+    with open_store(place, fitted) as store:
+        store.upsert([Document("short", "moon"), long])
+        assert store.check() == [] and store.get("long") == long
+        with postgres_server.connect("plain") as connection:
+            connection.execute("UPDATE damaged SET text = text || '.' WHERE id = 'long'")
+        assert any("Document 'long' of this store is damaged" in one for one in store.check())
+        with pytest.raises(FolderError, match="Document 'long' of this store is damaged"):
+            store.search("orbit")
+        store.upsert([long])
+        assert store.check() == []

@@ -15,7 +15,7 @@ import pytest
 
 from engines import code, codes_of, doc, ids
 from vdsh import TextHasher
-from vdsh.errors import FolderError, InputError, MissingFileError, WriteError
+from vdsh.errors import FolderError, GoneError, InputError, MissingFileError, WriteError
 from vdsh.model import Model, as_model
 from vdsh.search import HammingIndex
 from vdsh.store import open_store
@@ -53,7 +53,7 @@ def test_a_model_that_was_exchanged_is_noticed(store, folder, corpus):
     change(folder, "DELETE FROM models")
     rows = [(store.model.fingerprint, *row[1:]) for row in to_pieces(as_model(other))]
     with sqlite3.connect(folder / "store.sqlite") as connection:
-        connection.executemany("INSERT INTO models VALUES (?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO models VALUES (?, ?, ?, ?, 0)", rows)
     connection.close()
     with open_store(folder) as again, pytest.raises(FolderError, match="is not the one this store"):
         again.search("orbit")
@@ -176,10 +176,10 @@ def test_a_store_of_a_newer_format(store, folder):
     with sqlite3.connect(folder / "store.sqlite") as connection:
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     connection.close()
-    with pytest.raises(FolderError, match="has format 99; this version reads 4. Upgrade"):
+    with pytest.raises(FolderError, match="has format 99; this version reads 5. Upgrade"):
         open_store(folder)
     change(folder, "UPDATE meta SET value = '2' WHERE key = 'format'")
-    with pytest.raises(FolderError, match="has format 2; this version reads 4. Index the doc"):
+    with pytest.raises(FolderError, match="has format 2; this version reads 5. Index the doc"):
         open_store(folder)
 
 
@@ -669,11 +669,41 @@ def test_two_processes_write_and_a_third_reads_whole_batches(store, folder):
 
 def test_a_store_removed_before_its_first_use_says_so(store, folder):
     shutil.rmtree(folder)
-    with pytest.raises(WriteError, match="removed or replaced"):
+    with pytest.raises(GoneError, match="removed or replaced"):
         store.upsert([doc("a")])
-    with pytest.raises(WriteError, match="removed or replaced"):
+    with pytest.raises(GoneError, match="removed or replaced"):
         store.delete(["a"])
-    assert store.search(code(0)) == []
+    with pytest.raises(GoneError, match="was removed or replaced since it was opened. Open it"):
+        store.search(code(0))
+
+
+READS = {
+    "search by words": lambda store: store.search("text"),
+    "search by code": lambda store: store.search(code(4)),
+    "within": lambda store: store.within(code(4), radius=2),
+    "find": lambda store: store.find("d4"),
+    "count": len,
+    "go through": list,
+    "info": lambda store: store.info(),
+    "check": lambda store: store.check(),
+    "labels": lambda store: store.labels(),
+    "remembered": lambda store: store.remembered("own/"),
+}
+
+
+@pytest.mark.posix("removes files that are open")
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("read", READS)
+def test_a_store_that_is_gone_answers_nothing(years, folder, tmp_path, read, replaced):
+    READS[read](years)
+    folder.rename(tmp_path / "away")
+    if replaced:
+        shutil.copytree(tmp_path / "away", folder)
+    with pytest.raises(GoneError, match="was removed or replaced since it was opened"):
+        READS[read](years)
+    shutil.rmtree(folder, ignore_errors=True)
+    (tmp_path / "away").rename(folder)
+    READS[read](years)  # its disk was only away
 
 
 def test_a_person_can_read_the_tables(years, folder):

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+import zlib
 from threading import Event, Thread
 
 import pytest
@@ -21,7 +22,8 @@ from vdsh.store import restore_store
 def folder(tmp_path, fitted, corpus):
     texts, _ = corpus
     with open_store(tmp_path / "store", fitted) as store:
-        store.upsert([Document(f"{i:03}", text) for i, text in enumerate(texts)])
+        store.upsert([Document(f"{i:03}", text, None, {"n": i}) for i, text in enumerate(texts)])
+        store.remember("own/", {"key": "value"})
     return tmp_path / "store"
 
 
@@ -34,6 +36,12 @@ def change(folder, statement, *values):
 
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+# Well written, but not by the model.
+OTHER_CODES = (
+    f"UPDATE documents SET code = x'0000', code_sum = {zlib.crc32(bytes(2))} WHERE row > 3"
+)
 
 
 def everything(store):
@@ -52,10 +60,30 @@ def test_a_sound_store_passes(folder, corpus):
 @pytest.mark.parametrize(
     ("statement", "sentence"),
     [
-        ("UPDATE documents SET code = zeroblob(2) WHERE row > 3", "not those of the model"),
-        ("UPDATE documents SET code = zeroblob(2) WHERE row > 3", "index is of other documents"),
+        (OTHER_CODES, "not those of the model"),
+        (OTHER_CODES, "index is of other documents"),
+        (
+            "UPDATE documents SET code = zeroblob(2) WHERE row > 78",
+            "2 documents are damaged: '078', '079'",
+        ),
+        ("UPDATE documents SET text = text || '.' WHERE row = 5", "damaged: '004'. Delete it and"),
+        ("UPDATE documents SET metadata = '{\"a\":1}' WHERE row = 5", "is damaged: '004'"),
+        ("UPDATE documents SET labels = '[\"x\"]' WHERE row = 5", "is damaged: '004'"),
+        ("UPDATE documents SET text = CAST(text AS BLOB) WHERE row = 5", "is damaged: '004'"),
+        ("UPDATE documents SET text = CAST(x'ff' AS TEXT) WHERE row = 5", "is damaged: '004'"),
+        ("UPDATE documents SET id = 'other' WHERE row = 5", "is damaged: 'other'"),
+        ("DELETE FROM fields", "The list of the documents' fields is damaged"),
+        ("UPDATE meta SET value = 'german' WHERE key = 'language'", "says about itself is damaged"),
+        ("UPDATE key_values SET value = value || 'x'", "remembers of its sources is damaged"),
+        ("UPDATE models SET data = data || x'00'", "The store's models are damaged"),
+        ("INSERT INTO next_codes VALUES (1, x'00', 1)", "an unfinished run of learning"),
         ("DELETE FROM documents WHERE row = 5", "word index is of 80 documents, but there are 79"),
         ("UPDATE words SET data = substr(data, 1, 40)", "word index is damaged"),
+        (  # the last block has the vocabulary, which few searches read
+            "UPDATE word_blocks SET data = substr(data, 1, 40) "
+            "WHERE block = (SELECT MAX(block) FROM word_blocks)",
+            "word index is damaged",
+        ),
         ("DELETE FROM meta WHERE key = 'words'", "Not all words are indexed"),
     ],
 )
@@ -240,6 +268,52 @@ def test_a_sparse_part_is_refused(tmp_path):  # #31 B2: a small file, a large st
         restore_store(file, tmp_path / "again")
 
 
+def change_backup(file, changed, statement):
+    """Write a backup anew with a change in its database."""
+    folder = changed.with_suffix(".parts")
+    with tarfile.open(file) as archive:
+        names = archive.getnames()
+        archive.extractall(folder, filter="data")
+    change(folder, statement)
+    with tarfile.open(changed, "w") as archive:
+        for name in names:
+            archive.add(folder / name, name)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE documents SET text = 'moon' WHERE id IN ('007', '009')",
+        "UPDATE models SET data = zeroblob(length(data))",
+        "DELETE FROM word_tombstones",
+    ],
+)
+def test_a_damaged_store_is_not_backed_up(folder, tmp_path, statement):
+    with open_store(folder) as store:
+        store.delete(["001"])
+    change(folder, statement)
+    with open_store(folder) as store:
+        (problem, *_) = store.check()
+        with pytest.raises(FolderError) as error:
+            store.back_up(tmp_path / "bad.vdsh")
+    assert problem in str(error.value)
+    assert "cannot be backed up" in str(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_damaged_document_is_not_shown_and_can_be_written_again(folder, corpus):
+    text = corpus[0][4]
+    change(folder, "UPDATE documents SET text = 'moon' WHERE id = '004'")
+    with open_store(folder) as store:
+        for ask in (lambda: store.find("004"), lambda: list(store)):
+            with pytest.raises(FolderError, match="Document '004' of this store is damaged"):
+                ask()
+        assert store.find("005") is not None
+        store.upsert([Document("004", text, None, {"n": 4})])
+        assert store.find("004").text == text
+        assert store.check() == []
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -249,9 +323,9 @@ def test_a_sparse_part_is_refused(tmp_path):  # #31 B2: a small file, a large st
     ],
 )
 def test_what_is_restored_is_checked_first(folder, tmp_path, statement):  # #31 A3, B2
-    change(folder, statement)
     with open_store(folder) as store:
-        store.back_up(tmp_path / "bad.vdsh")
+        store.back_up(tmp_path / "good.vdsh")
+    change_backup(tmp_path / "good.vdsh", tmp_path / "bad.vdsh", statement)
     with pytest.raises(FolderError, match="Nothing was restored"):
         restore_store(tmp_path / "bad.vdsh", tmp_path / "again")
     assert not (tmp_path / "again").exists()
@@ -334,3 +408,26 @@ def test_space_is_given_back(folder, corpus):
     with open_store(folder) as store:
         assert everything(store) == found
         assert store.check() == []
+
+
+def test_of_two_restores_to_one_folder_the_second_replaces_nothing(folder, tmp_path, monkeypatch):
+    import vdsh.store.opening as opening
+
+    file, place = tmp_path / "copy.vdsh", tmp_path / "again"
+    with open_store(folder) as store:
+        store.back_up(file)
+        store.delete(["001"])
+        store.back_up(tmp_path / "later.vdsh")
+    unpack = opening._unpack
+
+    def meanwhile(*arguments):
+        unpack(*arguments)
+        monkeypatch.setattr(opening, "_unpack", unpack)
+        restore_store(tmp_path / "later.vdsh", place).close()
+
+    monkeypatch.setattr(opening, "_unpack", meanwhile)
+    with pytest.raises(OutputExistsError, match="exists by now"):
+        restore_store(file, place)
+    with open_store(place) as store:
+        assert store.find("001") is None
+    assert not list(tmp_path.glob(".again*"))

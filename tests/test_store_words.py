@@ -15,6 +15,7 @@ from engines import doc, ids
 from slow_words import assert_best, chances_of, slow_scores
 from vdsh.errors import DamageError, InputError, WriteError
 from vdsh.store import open_store
+from vdsh.store.check_sums import sum_of
 from vdsh.store.engines.sqlite import database as database_module
 from vdsh.store.engines.sqlite import words as words_module
 from vdsh.store.rows import words_text
@@ -57,6 +58,7 @@ def lose_words(folder):
     change(
         folder,
         "DELETE FROM words",
+        "DELETE FROM word_blocks",
         "DELETE FROM word_tombstones",
         "DELETE FROM meta WHERE key = 'words'",
     )
@@ -293,9 +295,15 @@ DAMAGE = {
     "empty": "UPDATE words SET data = x''",
     "a text": "UPDATE words SET data = 'text'",
     "a number": "UPDATE words SET data = 12",
+    "a block changed": "UPDATE word_blocks SET data = CAST(x'00' || substr(data, 2) AS BLOB)",
+    "blocks cut short": "UPDATE word_blocks SET data = substr(data, 1, length(data) / 2)",
+    "a block that is a text": "UPDATE word_blocks SET data = 'text'",
+    "no blocks": "DELETE FROM word_blocks",
+    "blocks of others": "UPDATE word_blocks SET segment = segment + 1",
     "no pieces": "DELETE FROM words",
     "a piece too few": "DELETE FROM words WHERE segment = (SELECT MIN(segment) FROM words)",
-    "a piece twice": "INSERT INTO words SELECT segment + 1000, first, span, docs, data FROM words",
+    "a piece twice": "INSERT INTO words SELECT segment + 1000, first, span, docs, size, data "
+    "FROM words",
     "moved": "UPDATE words SET first = first + 1",
     "moved far": "UPDATE words SET first = first + 9223372036854770000",
     "a first that is a text": "UPDATE words SET first = 'one'",
@@ -434,8 +442,10 @@ def test_documents_that_another_program_adds_are_noticed(filled, folder):
     """Another program, which knows nothing of words."""
     with open_store(folder) as reader:
         reader.search("moon")
-        row = "SELECT 'new', 'own99 few1 moon', labels, metadata, code FROM documents LIMIT 1"
-        change(folder, f"INSERT INTO documents(id, text, labels, metadata, code) {row}")
+        check_sum = sum_of("new", "own99 few1 moon", None, "{}")
+        row = f"SELECT 'new', 'own99 few1 moon', '{{}}', code, {check_sum}, code_sum FROM documents"
+        columns = "id, text, metadata, code, check_sum, code_sum"
+        change(folder, f"INSERT INTO documents({columns}) {row} LIMIT 1")
         assert ids(reader.search("own99", 1)) == ["new"]
         assert_whole(reader, folder)
 
@@ -466,7 +476,8 @@ def pieces_of(folder):
 
 def bytes_of(folder):
     sizes = (
-        "(SELECT SUM(LENGTH(data)) FROM words), (SELECT SUM(LENGTH(places)) FROM word_tombstones)"
+        "(SELECT SUM(LENGTH(data)) FROM words), (SELECT SUM(LENGTH(data)) FROM word_blocks), "
+        "(SELECT SUM(LENGTH(places)) FROM word_tombstones)"
     )
     return sum(n or 0 for n in ask(folder, f"SELECT {sizes}")[0])
 

@@ -19,11 +19,11 @@ from vdsh.hashers.vdsh.epochs import Documents, in_order, shuffled
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
+from vdsh.hashers.vdsh.presets import PAPER
 from vdsh.hashers.vdsh.validation import tally
 from vdsh.labels import read_labels
 from vdsh.metrics import ranking
 from vdsh.metrics.ranking import precision_at
-from vdsh.paper.settings import PAPER
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
 CPU = torch.device("cpu")

@@ -164,7 +164,7 @@ def test_stories_teach_titles():
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     from vdsh.datasets import load
-    from vdsh.evaluation import evaluate_codes
+    from vdsh.paper.protocol import evaluate_codes
     from vdsh.text import BagOfWords
 
     data = load("reuters20", seed=0, quiet=True)

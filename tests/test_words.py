@@ -1,5 +1,6 @@
 """Words: the index beside a slow look at every document and SQLite's, queries, passages (#18)."""
 
+import re
 import sqlite3
 import unicodedata
 from collections import Counter
@@ -16,6 +17,7 @@ from vdsh.text.languages import language
 from vdsh.text.tokenizer import hash_plainly, tokenize
 from vdsh.words import (
     DamagedWordsError,
+    IndexReader,
     Matches,
     Segment,
     WordIndex,
@@ -26,10 +28,12 @@ from vdsh.words import (
     read_query,
     segment,
 )
+from vdsh.words.blocks import StoredSegment, to_blocks
 from vdsh.words.passages import find_passage, words_in
 from vdsh.words.phrases import fits, which_fit
 from vdsh.words.query import plain_query
 from vdsh.words.segment import ABSENT, MOST
+from vdsh.words.stored import LoadedSegment, StoredIndex
 
 PIECES = """moon orbit rocket the of moon's don't E-Mail Straße STRASSE über Ölpreis
 密码学 月球 轨道 ひらがな ดวงจันทร์ 🚀 👩‍🚀 🌕 def foo_bar(x): return x**2 self.index[0] ERR_404 0x7f
@@ -154,7 +158,7 @@ def test_kernels_and_plain_python_make_the_same_segment(corpus, name):
             patch.setattr(module, "compiled", lambda seconds: True)
         compiled = Segment.of(corpus, language(name))
     same(compiled, made)
-    assert compiled.to_bytes() == made.to_bytes()
+    assert to_blocks(compiled) == to_blocks(made)
 
 
 @lightly
@@ -278,20 +282,125 @@ def test_a_piece_without_some_is_the_piece_of_the_others(corpus, data):
     same(again, left)
 
 
+def opened(head, blocks, first, deleted=()):
+    """Open what `to_blocks` gave; give also what reads the blocks, and which were read."""
+    was_read = []
+
+    def read(numbers):
+        was_read.extend(numbers)
+        return [blocks[number] for number in numbers]
+
+    size = sum(map(len, blocks))
+    return StoredSegment(head, first, np.array(deleted, np.uint16), size), read, was_read
+
+
+def read_again(segment, deleted=()):
+    stored, read, _ = opened(*to_blocks(segment), segment.first, deleted)
+    return stored.whole(read)
+
+
 @lightly
 @given(corpora, st.integers(-(2**63), 2**63 - 1), st.booleans())
-def test_bytes_come_back(corpus, first, packed):
-    made = Segment.of(corpus, ENGLISH, first)
-    with patch("vdsh.words.segment._WORTH_PACKING", -1 if packed else MOST**2):
-        data = made.to_bytes()
-        same(Segment.from_bytes(data, first), made)
-        assert Segment.from_bytes(data, first).to_bytes() == data
+def test_blocks_come_back(corpus, first, many):
+    made = Segment.of([*corpus, LONG], ENGLISH, first)
+    with patch("vdsh.words.blocks.BLOCK", 64 if many else 1 << 15):
+        head, blocks = to_blocks(made)
+        same(opened(head, blocks, first)[0].whole(lambda numbers: blocks), made)
+        assert (head, blocks) == to_blocks(read_again(made))
+
+
+LONG = ". ".join(["The probe saw mars, moons and other words"] * 200)  # has passages
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(texts, min_size=1, max_size=20),
+    st.lists(texts, min_size=1, max_size=4),
+    st.lists(st.integers(1, 5), max_size=3),
+    st.sampled_from([64, 1 << 15]),
+    st.sampled_from([0.25, 1e9]),
+    st.sets(st.integers(0, 4)),
+    st.booleans(),
+)
+def test_terms_read_one_by_one_answer_as_whole_segments(
+    corpus, queries, sizes, block, worth, deleted, kernels
+):
+    corpus = [*corpus, LONG, "moons and mars"]
+    whole, names = cut_up(corpus, sizes), ["moom", "orbti", "rockte", "café"]
+    gone = [sorted(n for n in deleted if n < len(s.documents.lengths)) for s in whole.segments]
+    pairs = list(zip(whole.segments, gone, strict=True))
+    with (
+        patch("vdsh.words.blocks.BLOCK", block),
+        patch("vdsh.words.stored.WORTH_READING_WHOLE", worth),
+        patch("vdsh.words.index.compiled", lambda seconds: kernels),
+    ):
+        kept = [to_blocks(segment) for segment in whole.segments]
+        loaded = [
+            LoadedSegment(i, opened(*kept[i], segment.first, places)[0])
+            for i, (segment, places) in enumerate(pairs)
+        ]
+        index = IndexReader(
+            StoredIndex(loaded, ENGLISH), lambda i, numbers: [kept[i][1][n] for n in numbers]
+        )
+        expected = WordIndex(
+            [segment.without(np.array(places, np.uint16)) for segment, places in pairs], ENGLISH
+        )
+        assert index.n_docs == expected.n_docs
+        asked_before = []
+        for query in map(plain_query, [*queries, "mars and moons", *queries]):
+            asked, wanted = index.look_up(query), expected.look_up(query)
+            asked_before.append((asked, wanted))
+            words = list(query.words)
+            for exactly in (False, True):
+                found = index.having(words, exactly=exactly).tolist()
+                assert found == expected.having(words, exactly=exactly).tolist()
+        for name in names:
+            assert index.meant(name) == expected.meant(name)
+            assert index.meant(name[:2], unfinished=True) == expected.meant(
+                name[:2], unfinished=True
+            )
+        for asked, wanted in asked_before:  # what is read later changes nothing
+            found, right = index.score(asked), expected.score(wanted)
+            assert [np.asarray(a).tolist() for a in found] == [
+                np.asarray(a).tolist() for a in right
+            ]
+            best, others = index.best(asked, 2, 1)
+            right, right_others = expected.best(wanted, 2, 1)
+            assert best.numbers.tolist() == right.numbers.tolist()
+            assert best.shares.tolist() == right.shares.tolist()
+            every = np.arange(len(corpus))
+            assert others(every).tolist() == right_others(every).tolist()
+
+
+def test_a_query_reads_few_blocks_of_a_large_segment(monkeypatch):
+    monkeypatch.setattr("vdsh.words.blocks.BLOCK", 1 << 12)
+    rng = Random(0)
+    words = [f"w{rng.randrange(20_000):05}" for _ in range(100_000)]
+    corpus = [" ".join(words[i : i + 50]) + " everywhere" for i in range(0, len(words), 50)]
+    head, blocks = to_blocks(Segment.of(corpus, ENGLISH))
+    stored, read, was_read = opened(head, blocks, 0)
+    loaded = LoadedSegment(0, stored)
+    index = IndexReader(StoredIndex([loaded], ENGLISH), lambda _, numbers: read(numbers))
+    whole = WordIndex([Segment.of(corpus, ENGLISH)], ENGLISH)
+    asked = plain_query(f"everywhere {words[0]} {words[77]} nowhere")
+    found, expected = index.score(index.look_up(asked)), whole.score(whole.look_up(asked))
+    assert found.shares.tolist() == expected.shares.tolist()
+    assert len(was_read) == len(set(was_read)) <= 8 < len(blocks) / 4
+    index.look_up(asked)
+    assert len(set(was_read)) == len(was_read)  # nothing is read twice
+    for i in range(0, 2000, 5):
+        index.look_up(plain_query(words[i]))
+    assert loaded.is_whole
+    n_read = len(was_read)
+    assert n_read < 2 * len(blocks)
+    assert index.look_up(plain_query(words[1])).missing == []
+    assert len(was_read) == n_read
 
 
 def test_arrays_are_searched_where_they_lie():
     """numpy copies what is not aligned, and that took a hundred times as long."""
-    for corpus in (["moon orbit"], ["moon", "rocket orbit", "goal"]):
-        read = Segment.from_bytes(Segment.of(corpus, ENGLISH).to_bytes(), 0)
+    for corpus in (["moon orbit"], ["moon", "rocket orbit", "goal", LONG]):
+        read = read_again(Segment.of(corpus, ENGLISH))
         arrays = [*read.documents, *read.passages.postings, *read.passages[1:]]
         assert all(array.flags.aligned for array in arrays)
 
@@ -304,7 +413,7 @@ def test_documents_at_the_limit_of_a_piece():
     cut = MOST // 2
     halves = [Segment.of(corpus[:cut], ENGLISH, 3), Segment.of(corpus[cut:], ENGLISH, 3 + cut)]
     same(Segment.joined(halves), made)
-    same(Segment.from_bytes(made.to_bytes(), 3), made)
+    same(read_again(made), made)
     ends = made.of(["a1 moon", "b2 moon"], ENGLISH).at(np.array([10, 10 + MOST - 1]))
     assert WordIndex([ends], ENGLISH).having(["moon"]).tolist() == [10, 10 + MOST - 1]
     assert (ends.n_docs, len(ends.documents.lengths)) == (2, MOST)
@@ -335,59 +444,86 @@ def test_a_document_of_very_many_words_is_there():
     assert found == pytest.approx({i: s for i, s in expected.items() if s})
 
 
-WHOLE = Segment.of(["moon orbit moon", "rocket", "", "moon 密码学"], ENGLISH, 9).to_bytes()
+MADE = Segment.of(["moon orbit moon", "rocket", "", "moon 密码学", LONG], ENGLISH, 9)
+HEAD, BLOCKS = to_blocks(MADE)
+
+
+def read_all(head, blocks, first=9):
+    stored, read, _ = opened(head, blocks, first)
+    return stored.whole(read)
 
 
 @lightly
-@given(st.integers(0, len(WHOLE) - 1))
-def test_bytes_cut_short_are_refused(size):
+@given(st.integers(0, len(HEAD) - 1), st.integers(1, 255))
+def test_a_head_that_was_cut_or_changed_is_refused(place, change):
     with pytest.raises(DamagedWordsError):
-        Segment.from_bytes(WHOLE[:size], 9)
-
-
-@lightly
-@given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255))
-def test_bytes_that_were_changed_are_refused(place, change):
-    place = place if place < 36 else max(place, 40)  # four bytes are there for nothing
-    data = bytearray(WHOLE)
+        read_all(HEAD[:place], BLOCKS)
+    data = bytearray(HEAD)
     data[place] ^= change
     with pytest.raises(DamagedWordsError):
-        Segment.from_bytes(bytes(data), 9)
+        read_all(bytes(data), BLOCKS)
+
+
+@lightly
+@given(st.integers(0, len(BLOCKS) - 1), st.integers(0), st.integers(1, 255))
+def test_a_block_that_was_cut_or_changed_is_refused(number, place, change):
+    place %= len(BLOCKS[number])
+    data = bytearray(BLOCKS[number])
+    data[place] ^= change
+    for damaged in (BLOCKS[number][:place], bytes(data), b"", "text", None):
+        blocks = [*BLOCKS[:number], damaged, *BLOCKS[number + 1 :]]
+        stored, _, _ = opened(HEAD, BLOCKS, 9)
+        with pytest.raises(DamagedWordsError):
+            stored.whole(lambda numbers, blocks=blocks: [blocks[n] for n in numbers])
+
+
+@lightly
+@given(st.permutations(range(len(BLOCKS))))
+def test_blocks_in_another_order_are_refused(order):
+    if list(order) == sorted(order):
+        return
+    with pytest.raises(DamagedWordsError):
+        read_all(HEAD, [BLOCKS[number] for number in order])
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"vdw3", WHOLE + b"\0", WHOLE[4:], "text", None, 12, 1.5, b"\0" * 20, b"\xff" * 99],
+    [b"", b"vdw7", HEAD + b"\0", HEAD[4:], "text", None, 12, 1.5, b"\0" * 20, b"\xff" * 99],
 )
 def test_what_is_no_segment_is_refused(data):
     with pytest.raises(DamagedWordsError, match="^The word index is damaged"):
-        Segment.from_bytes(data, 9)
+        read_all(data, BLOCKS)
 
 
 def test_a_segment_of_other_documents_is_refused():
     with pytest.raises(DamagedWordsError):
-        Segment.from_bytes(WHOLE, 10)
+        read_all(HEAD, BLOCKS, 10)
+
+
+def test_deleted_documents_that_a_segment_does_not_have_are_refused():
+    with pytest.raises(DamagedWordsError):
+        opened(HEAD, BLOCKS, 9, deleted=[5])
 
 
 @pytest.mark.parametrize("at", ["sizes", "places"])
 def test_bytes_with_a_good_check_sum_that_make_no_sense_are_refused(at):
     """As somebody's would be who means harm."""
-    made = Segment.from_bytes(WHOLE, 9)
+    made = MADE
     if at == "sizes":
         made = changed(made, offsets=made.documents.offsets * 3)
     else:
         made = changed(made, places=made.documents.places + np.uint16(4000))
     with pytest.raises(DamagedWordsError):
-        Segment.from_bytes(made.to_bytes(), 9)
+        read_all(*to_blocks(made))
 
 
 def test_scores_are_numbers_whatever_a_piece_says():
     """One with a good check sum whose documents are not there, or that lists one many times."""
-    made = Segment.from_bytes(WHOLE, 9)
+    made = MADE
     absent = changed(made, lengths=np.full_like(made.documents.lengths, ABSENT))
     twice = changed(made, places=np.zeros_like(made.documents.places))
     for piece in (absent, twice, changed(made, counts=np.zeros_like(made.documents.counts))):
-        index = WordIndex([Segment.from_bytes(piece.to_bytes(), 9)], ENGLISH)
+        index = WordIndex([read_again(piece)], ENGLISH)
         assert np.isfinite(index.score(index.look_up(asking(moon=1, rocket=2))).shares).all()
 
 
@@ -467,8 +603,14 @@ def test_what_is_long_is_read_quickly_and_has_no_signs(typed):
 def test_any_text_is_a_query(typed):
     read = read_query(typed)
     tokens, pieces, names = parts_of(read.text)
-    assert read.words == Counter([*tokens, *(piece for _, piece in pieces)])
-    assert set(read.names) == {name for _, name in names}
+    words = Counter([*tokens, *(piece for _, piece in pieces)])
+    assert read.words.keys() <= words.keys()
+    for word, n in words.items():  # lone letters of names and lone marks are not looked for
+        assert read.words.get(word, 0) == n or len(word) == 1 or not plain(word)
+    joined = {name.lower() for name in read.names if re.search(r"[-#&+./:@_\\]", name)}
+    assert joined <= {name for _, name in names}
+    if len(read.text.encode()) <= 100:
+        assert all(any(name in whole for whole in joined) for _, name in names)
     assert all([*read.phrases, *read.without])
     for phrase in read.phrases:
         assert {plain(word) for word in phrase} <= {plain(word) for word in read.words}

@@ -17,10 +17,9 @@ import orjson
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from vdsh import plots
 from vdsh.codes import Scores
 from vdsh.documents import Document
-from vdsh.errors import FolderError, InputError, MissingFileError
+from vdsh.errors import FolderError, InputError, MissingFileError, needing
 from vdsh.files import new_file
 from vdsh.persistence import write_tensors
 from vdsh.store import Store
@@ -33,6 +32,13 @@ TITLES = ("title", "subject", "name", "headline")  # metadata fields that name a
 MOST_VALUES, LONGEST_VALUE = 20, 60  # of a small field: how many values, and their characters
 _TITLE_LENGTH = 80
 _WORDS = ("id", "label", "labels", "and", "or", "not")  # of filters: no field can have the name
+
+# Iterations of t-SNE with early exaggeration, and without it after that.
+_EXAGGERATED_ITERATIONS = 250
+_ITERATIONS = 500
+_ITERATIONS_BETWEEN_REPORTS = 10
+# With fewer points than this, threads mostly wait for each other.
+_FEWEST_POINTS_FOR_THREADS = 1001
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 
@@ -118,7 +124,40 @@ def _lay_out(scores: Scores, seed: int, report: Progress) -> NDArray[np.float64]
         angles = 2 * np.pi * np.arange(n_documents) / n_documents
         return np.stack([np.cos(angles), np.sin(angles)], axis=1)
     report("laying out", 0, 1)
-    return plots.lay_out(scores, seed=seed, progress=partial(report, "laying out"))
+    return lay_out(scores, seed=seed, progress=partial(report, "laying out"))
+
+
+def lay_out(
+    vectors: NDArray[np.float32],
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> NDArray[np.float64]:
+    """Place vectors on a plane by t-SNE.
+
+    L. van der Maaten and G. Hinton, "Visualizing Data using t-SNE", JMLR 2008; the implementation
+    is openTSNE's. `progress` is called with the iterations done and how many there are.
+    """
+    with needing("A t-SNE map", "openTSNE", "plots"):
+        from openTSNE import TSNE
+    n_done = 0
+
+    def count(*_: Any) -> None:
+        nonlocal n_done
+        n_done += _ITERATIONS_BETWEEN_REPORTS
+        if progress:
+            progress(n_done, _EXAGGERATED_ITERATIONS + _ITERATIONS)
+
+    tsne = TSNE(
+        perplexity=min(30, (len(vectors) - 1) / 3),
+        early_exaggeration_iter=_EXAGGERATED_ITERATIONS,
+        n_iter=_ITERATIONS,
+        callbacks=count,
+        callbacks_every_iters=_ITERATIONS_BETWEEN_REPORTS,
+        random_state=seed,
+        n_jobs=-1 if len(vectors) >= _FEWEST_POINTS_FOR_THREADS else 1,
+    )
+    return np.asarray(tsne.fit(vectors), np.float64)
 
 
 def title(document: Document) -> str:
@@ -184,6 +223,16 @@ def load(path: Path) -> CorpusMap:
         raise FolderError(
             f"The map '{path}' is damaged. Make it again: vdsh research map {path.parent}"
         ) from error
+
+
+def model_of(path: Path) -> str | None:
+    """Read the fingerprint of the model that a map was made with; None where there is no map."""
+    try:
+        with safe_open(path, "numpy") as file:
+            facts = json.loads(file.metadata()["facts"])
+        return str(facts["fingerprint"])
+    except (SafetensorError, LookupError, TypeError, ValueError, RecursionError, OSError):
+        return None
 
 
 def _check_parts(found: CorpusMap) -> None:

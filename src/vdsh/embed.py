@@ -4,7 +4,6 @@ None of these packages is a dependency (extra `embed`). What was embedded once i
 folder, a thousand texts a file, so that a second run, or one that was interrupted, goes on there.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -16,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.cancel import can_be_given_up, while_wanted
 from vdsh.errors import InputError, missing_package
 from vdsh.files import cache_folder, new_file
 
 AT_ONCE = 1000  # texts that are embedded and kept together
+FEW = 32  # texts that are embedded together where the work may be given up
 FEWER = 64  # are not worth a file: queries
 
 Vectors = NDArray[np.float32]
@@ -59,6 +60,8 @@ def parse(model: str) -> tuple[str, str]:
 
 
 def _embed_some(texts: list[str], model: str, folder: Path) -> Vectors:
+    import hashlib  # loads OpenSSL, which a search does without
+
     file = folder / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]}.npy"
     try:
         found: Vectors = np.load(file, allow_pickle=False)
@@ -76,6 +79,8 @@ def _embed_some(texts: list[str], model: str, folder: Path) -> Vectors:
 
 def _kept(model: str) -> Path:
     """Give the folder of a model's vectors; a folder of weights that changed has another."""
+    import hashlib
+
     _, name = parse(model)
     state = model
     if os.path.isdir(name):
@@ -86,7 +91,12 @@ def _kept(model: str) -> Path:
 
 
 def _make(texts: list[str], model: str) -> Vectors:
-    vectors = np.asarray(_load(*parse(model))(texts), np.float32)
+    embed_texts = _load(*parse(model))
+    # Many texts at once are quicker, and cannot be given up: a service makes them a few at a time.
+    size = FEW if can_be_given_up() else max(1, len(texts))
+    batches = [texts[i : i + size] for i in range(0, max(1, len(texts)), size)]
+    parts = [embed_texts(batch) for batch in while_wanted(batches)]
+    vectors = np.concatenate([np.asarray(part, np.float32) for part in parts])
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise InputError(f"'{model}' gave an array of {vectors.shape} for {len(texts):,} texts.")
     return np.where(np.isfinite(vectors), vectors, np.float32(0))

@@ -45,6 +45,10 @@ class DamageError(FolderError):
     """The database of a store is damaged, as it says itself."""
 
 
+class GoneError(EngineError):
+    """A store was removed or replaced while it was open."""
+
+
 class MissingPackageError(VdshError, ImportError):
     """An optional package is needed for this."""
 

@@ -5,8 +5,8 @@ it is finished, and is then renamed; so after a crash, too, its name never stand
 Modes are those that the umask gives to any new file.
 """
 
+import gzip
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from vdsh.errors import OutputExistsError, VdshError, WriteError
+from vdsh.errors import InputError, OutputExistsError, VdshError, WriteError
 
 
 def cache_folder() -> Path:
@@ -22,6 +22,30 @@ def cache_folder() -> Path:
     if chosen := os.environ.get("VDSH_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vdsh"
+
+
+def data_folder() -> Path:
+    """Give the folder of stores that have only a name: VDSH_HOME, or where the system keeps data.
+
+    That is $XDG_DATA_HOME/vdsh or ~/.local/share/vdsh; ~/Library/Application Support/vdsh on
+    macOS, and %LOCALAPPDATA%/vdsh on Windows.
+    """
+    if chosen := os.environ.get("VDSH_HOME"):
+        return Path(chosen).expanduser().absolute()
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise InputError(
+            "There is no home folder for stores that have only a name. Set VDSH_HOME to a folder "
+            "for them, or give a path, such as ./notes."
+        ) from error
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return base / "vdsh"
 
 
 def check_new(path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -58,8 +82,20 @@ def new_files(*paths: Path) -> Iterator[list[Path]]:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder to write files into, which takes the place of `path` in the end."""
+def new_gzip_file(path: Path) -> Iterator[gzip.GzipFile]:
+    """Write a gzip file that is whole or absent; the same content gives the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(path) as draft, draft.open("wb") as raw:
+        with gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
+            yield file
+
+
+@contextmanager
+def new_folder(path: Path, *, replaces: bool = True) -> Iterator[Path]:
+    """Give an empty folder to write files into, which takes the place of `path` in the end.
+
+    Unless it `replaces` what is there by then, that stays, and it raises.
+    """
     draft = _draft_of(path)
     try:
         with explained(path):
@@ -71,7 +107,10 @@ def new_folder(path: Path) -> Iterator[Path]:
                 if file.is_file():
                     file.chmod(draft.stat().st_mode & 0o666)
                     _sync(file)
-            _swap(draft, path)
+            if replaces:
+                _swap(draft, path)
+            else:
+                _put_folder(draft, path)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -99,6 +138,17 @@ def lock(file: IO[Any]) -> bool:
 
 
 @contextmanager
+def locked(file: Path) -> Iterator[bool]:
+    """Hold a lock on a file, which is made; give False where another process holds it."""
+    try:
+        opened = file.open("a")
+    except OSError as error:
+        raise WriteError(f"Could not write to '{file.parent}': {error.strerror}.") from error
+    with opened:
+        yield lock(opened)
+
+
+@contextmanager
 def explained(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what goes wrong while `path` is written into a sentence."""
     try:
@@ -117,12 +167,22 @@ def _check_kind(path: Path) -> None:
 
 
 def _draft_of(path: Path) -> Path:
-    return path.with_name(f".{path.name[:40]}-{secrets.token_hex(4)}")
+    return path.with_name(f".{path.name[:40]}-{os.urandom(4).hex()}")
 
 
 def _sync(file: Path) -> None:
     with file.open("rb+") as handle:  # Windows syncs only what may be written
         os.fsync(handle.fileno())
+
+
+def _put_folder(draft: Path, path: Path) -> None:
+    """Rename a finished folder, unless another process was faster."""
+    try:
+        draft.rename(path)
+    except OSError as error:
+        if not path.exists():
+            raise
+        raise OutputExistsError(f"'{path}' exists by now. Choose another folder.") from error
 
 
 def _swap(draft: Path, path: Path) -> None:

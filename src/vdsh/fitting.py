@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from vdsh.codes import check_n_bits
 from vdsh.documents import Document
 from vdsh.documents.document import MOST_LEARNED
 from vdsh.embed import Vectors
@@ -27,7 +28,10 @@ WITHOUT_TORCH = (
     "'vdsh[train]') a network trains on from here, which improves short codes most."
 )
 LONG = 64  # bits
-LEAST_LEARNED = 50  # documents of a store: of fewer, words say more
+# Bits of a store's codes, and of how many different documents they are learned, at least. Of fewer
+# than 50 words say more; a bit more than a document has nothing to learn from.
+MOST_BITS = 128
+LEAST_LEARNED = {128: 128, 64: 64, 32: 50}
 MOST_EMBEDDED = 10_000  # texts whose vectors a rotation is learned from; the rest only get codes
 VECTOR_BITS = 256
 
@@ -56,7 +60,7 @@ def fit_texts(
 
 def fit_store(
     store: Store,
-    n_bits: int = 128,
+    n_bits: int | None = None,
     *,
     labels: bool = False,
     method: str | None = None,
@@ -68,19 +72,17 @@ def fit_store(
     if embed is not None:
         embed_texts(["a text"], embed)  # or say that it does not load, before anything is learned
     n_documents = store.count()
-    if n_documents < LEAST_LEARNED:
-        raise InputError(
-            f"Codes are learned from {LEAST_LEARNED} documents or more, and the store holds "
-            f"{n_documents:,}. It answers as before."
-        )
+    documents = store.sample(MOST_LEARNED)
+    n_bits = choose_bits(n_bits, len({one.text for one in documents}), n_documents)
     if method is None:  # of long codes the network improves little, and takes minutes
         method = "vdsh-s" if labels else "linear" if n_bits >= LONG else default_method()
     hasher = TextHasher(method, n_bits, random_state=random_state)
     hasher.check_settings()
-    documents = store.sample(MOST_LEARNED)
     if HASHERS[hasher.model].supervised and all(one.labels is None for one in documents):
         raise InputError("No document of the store has labels to learn from. Leave out labels.")
     train, held_out = hold_out(len(documents), random_state)
+    if len(train) < n_bits:  # all are needed to learn from
+        train, held_out = list(range(len(documents))), []
     sampled_from = None if n_documents <= len(documents) else n_documents
     model = fit_texts(
         hasher,
@@ -102,6 +104,33 @@ def fit_store(
     n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))  # ITQ takes a document a bit
     how: dict[str, Any] = {"embedder": embed, "source": embed, "progress": progress}
     return JointModel(model, fit_vectors(vectors, n_bits, random_state=random_state, **how))
+
+
+def choose_bits(n_bits: int | None, n_different: int, n_documents: int) -> int:
+    """Return how long the codes of a store are: as long as was asked for, or as documents allow.
+
+    >>> [choose_bits(None, n, n) for n in (50, 63, 64, 127, 128, 9000)]
+    [32, 32, 64, 64, 128, 128]
+    """
+    if n_bits is not None:
+        check_n_bits(n_bits)
+    there = f"the store holds {n_different:,}"
+    if n_documents > n_different:
+        there += f" (and {n_documents - n_different:,} copies)"
+    if n_different < min(LEAST_LEARNED.values()):
+        raise InputError(
+            f"Codes are learned from {min(LEAST_LEARNED.values())} different documents or more, "
+            f"and {there}. It answers as before."
+        )
+    if n_bits is None:
+        return max(bits for bits, least in LEAST_LEARNED.items() if least <= n_different)
+    if n_bits > n_different:
+        fitting = choose_bits(None, n_different, n_documents)
+        raise InputError(
+            f"{n_bits} bits need at least {n_bits} different documents to learn from, and {there}. "
+            f"Leave the number of bits out, which takes {fitting}. It answers as before."
+        )
+    return n_bits
 
 
 def embed_with_bar(texts: Sequence[str], model: str, *, progress: bool) -> Vectors:

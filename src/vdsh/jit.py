@@ -8,12 +8,14 @@ says where. Smaller work is left to numpy.
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from threading import Lock
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
@@ -139,6 +141,8 @@ def _controller(with_scipy: bool) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+def _pool(threads: int, process: int) -> "ThreadPoolExecutor":
     """Keep a pool for all calls; a forked child has other threads, so it makes its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(threads, thread_name_prefix=f"vdsh-{process}")

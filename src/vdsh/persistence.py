@@ -5,7 +5,6 @@ size and SHA-256 of the other files, which tells a damaged folder from a good on
 the same files (`to_files`, `from_files`).
 """
 
-import hashlib
 import json
 import math
 import os
@@ -210,6 +209,8 @@ def _read_tensors(data: Raw) -> dict[str, NDArray[Any]]:
 
 
 def _facts(data: bytes | memoryview) -> dict[str, Any]:
+    import hashlib  # loads OpenSSL, which a search does without
+
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from vdsh.hashers.base import Progress as Listener
     from vdsh.hashers.base import Report
 
+FIRST = 2.0  # seconds before the first line
 SECONDS = 10.0  # between two lines
-
 
 _bars = WeakSet[Progress]()  # of terminals
 
@@ -49,29 +50,53 @@ def paused() -> Iterator[None]:
 
 
 class _Lines(Progress):
-    """Progress where nobody looks: a line now and then, for a log."""
+    """Progress where nobody looks: a line now and then, for a log.
+
+    The lines come from a thread of their own too, since one step may take long.
+    """
 
     _last = 0.0
+    _thread: Thread | None = None
 
     def start(self) -> None:
         """Begin to count the seconds."""
         self._last = time.monotonic()
+        self._ended = Event()
+        self._thread = Thread(target=self._say_now_and_then, daemon=True)
+        self._thread.start()
         super().start()
+
+    def stop(self) -> None:
+        """Say no more."""
+        if self._thread is not None:
+            self._ended.set()
+            self._thread.join()
+            self._thread = None
+        super().stop()
 
     def update(self, task_id: TaskID, **fields: Any) -> None:
         """Note how far a task is, and say it if nothing was said for long."""
         super().update(task_id, **fields)
-        if time.monotonic() - self._last < SECONDS:
-            return
+        if time.monotonic() - self._last >= SECONDS:
+            self._say(task_id)
+
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        """Note a step of a task."""
+        self.update(task_id, advance=advance)
+
+    def _say_now_and_then(self) -> None:
+        pause = FIRST
+        while not self._ended.wait(pause):
+            if self.task_ids and time.monotonic() - self._last >= pause:
+                self._say(self.task_ids[-1])
+            pause = max(SECONDS, FIRST)
+
+    def _say(self, task_id: TaskID) -> None:
         self._last = time.monotonic()
         (task,) = (task for task in self.tasks if task.id == task_id)
         columns = (column for column in self.columns if isinstance(column, ProgressColumn))
         words = " ".join(filter(None, (str(column.render(task)) for column in columns)))
         print(words, file=sys.stderr, flush=True)  # noqa: T201
-
-    def advance(self, task_id: TaskID, advance: float = 1) -> None:
-        """Note a step of a task."""
-        self.update(task_id, advance=advance)
 
 
 class _Left(TimeRemainingColumn):
@@ -93,6 +118,15 @@ def progress_bar(*columns: ProgressColumn | str, enabled: bool = True) -> Progre
     bar = Progress(*drawn, *columns, *times, console=console, disable=not enabled)
     _bars.add(bar)
     return bar
+
+
+@contextmanager
+def busy(description: str) -> Iterator[None]:
+    """Show that something goes on of which it is not known how far it is."""
+    with progress_bar() as bar:
+        bar.live.transient = True  # nothing stays on the screen
+        bar.add_task(description, total=None)
+        yield
 
 
 @contextmanager

@@ -10,11 +10,12 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from vdsh import __version__
 from vdsh.cli import options
+from vdsh.cli.commands import Command, Group
 from vdsh.errors import VdshError
+from vdsh.interrupts import raise_on_interrupt
 
 GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
     "Daily": "add search serve mcp learn info delete demo".split(),
@@ -24,6 +25,36 @@ GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
 }
 # Of `vdsh research`; as a verb by itself, each is understood too, and not listed.
 RESEARCH = "encode evaluate explain sample export map datasets".split()
+# Of each verb in `vdsh --help`, where 80 columns leave it 62 characters.
+SUMMARIES = {
+    "add": "Add files and folders to a store, then learn codes from them.",
+    "search": "Print the best documents for some words, with a passage each.",
+    "serve": "Serve stores over HTTP: a JSON API and a page.",
+    "mcp": "Give stores to an assistant (Model Context Protocol).",
+    "learn": "Learn codes from the documents of a store.",
+    "info": "Print the facts about a store, or about a model folder.",
+    "delete": "Delete documents by id.",
+    "demo": "Make a store of the installed packages' docstrings.",
+    "check": "Check a store for damage.",
+    "backup": "Write a snapshot of a store to one file.",
+    "restore": "Make a store of a backup, in a new folder.",
+    "compact": "Give back the space of deleted and replaced documents.",
+    "reindex": "Encode all documents of a store with another model.",
+    "drift": "Check whether new documents differ from those learned from.",
+    "duplicates": "Print groups of documents with nearly the same text.",
+    "copy": "Copy documents and codes from one store to another.",
+    "fit": "Learn a model from documents and write it to a folder.",
+    "index": "Add documents to a store, with the model of a folder.",
+    "reproduce": "Run the missing cells of a table or figure, and print it.",
+    "research": "Look inside models and codes, with commands of its own.",
+    "encode": "Print the id and the code of each document.",
+    "evaluate": "Measure a model or a store by labels or by queries.",
+    "explain": "Print the words behind each bit, or behind a text's code.",
+    "sample": "Print word distributions drawn from a model.",
+    "export": "Write the codes of a store for other programs, or its model.",
+    "map": "Compute the map of a store by t-SNE, and keep it.",
+    "datasets": "List the data sets, or say where they come from.",
+}
 VERBS = [name for names in GROUPS.values() for name in names] + RESEARCH
 _FILES = {  # of several verbs
     "maintenance": "info check backup restore compact reindex drift copy",
@@ -37,7 +68,7 @@ HOMES = {verb: file for file, verbs in _FILES.items() for verb in verbs.split()}
 _ASKING = ("search", "info", "duplicates")
 
 
-class _Grouped(TyperGroup):
+class _Grouped(Group):
     """Verbs under the headings of their groups."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -65,12 +96,16 @@ def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
     )
     for name in verbs:
         if name == "research":
-            app.add_typer(research)
+            app.add_typer(research, short_help=SUMMARIES[name])
             continue
         verb: Any = import_module(f"vdsh.cli.{HOMES.get(name, name)}")
         example = verb.EXAMPLES[name] if name in HOMES else verb.EXAMPLE
         command = _guarded(getattr(verb, name if name in HOMES else "command"))
-        options = {"epilog": example, "cls": getattr(verb, "CLASS", None)}
+        options: dict[str, Any] = {
+            "epilog": example,
+            "cls": getattr(verb, "CLASS", Command),
+            "short_help": SUMMARIES[name],
+        }
         app.command(name, hidden=name in RESEARCH, **options)(command)
         if name in RESEARCH:
             research.command(name, **options)(command)
@@ -87,7 +122,7 @@ def _group(name: str, help: str, example: str, **options: Any) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        **options,
+        **{"cls": Group, **options},
     )
 
 
@@ -97,6 +132,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         try:
+            raise_on_interrupt()
             command(*arguments, **options)
         except VdshError as error:
             typer.echo(f"Error: {error}", err=True)
@@ -134,6 +170,7 @@ def main() -> None:
     if verb in _ASKING:
         options.use_one_thread()
         gc.set_threshold(100_000)  # what is imported is no garbage: 25 milliseconds
+    gc.enable()  # see `vdsh.__main__`
     try:
         named = [verb, inner] if verb == "research" and inner in RESEARCH else [verb]
         is_enough = verb in VERBS and (verb != "research" or inner in RESEARCH)

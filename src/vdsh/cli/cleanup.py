@@ -9,7 +9,7 @@ import typer
 import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
-from vdsh.cli.output import confirm, say
+from vdsh.cli.output import at_terminal, columns, confirm, say
 from vdsh.documents.document import in_batches, is_id
 from vdsh.errors import InputError
 
@@ -35,7 +35,11 @@ def duplicates(
     as_json: bool = options.JSON,
     quiet: bool = options.QUIET,
 ) -> None:
-    """Print groups of near-duplicates: a document, and others with nearly the same text."""
+    """Print groups of near-duplicates: a document, and others with nearly the same text.
+
+    In a pipe each of the others is a line of distance, similarity, its id and that of the document
+    that is kept, with tabs between them.
+    """
     from vdsh.progress import progress_bar
 
     if keep not in (None, "first"):
@@ -70,14 +74,21 @@ def _to_delete(id: str, *, as_json: bool) -> str:
 
 
 def _print_group(group: "Duplicates", *, as_json: bool) -> None:
+    """Print a group below the document that is kept; in a pipe, a line for each of the others."""
     from vdsh.words.passages import one_line
 
     names = ("id", "distance", "similarity")
     others = [dict(zip(names, other, strict=True)) for other in group.others]
-    lines = [
-        f"{distance:>5}  {alike:.3f}  {one_line(name)}" for name, distance, alike in group.others
-    ]
-    say({"keep": group.keep, "others": others}, one_line(group.keep), *lines, as_json=as_json)
+    if at_terminal():
+        lines = [one_line(group.keep)]
+        for name, distance, similarity in group.others:
+            lines.append(f"{distance:>5}  {similarity:.3f}  {one_line(name)}")
+    else:
+        lines = columns(
+            (str(distance), f"{similarity:.3f}", name, group.keep)
+            for name, distance, similarity in group.others
+        )
+    say({"keep": group.keep, "others": others}, *lines, as_json=as_json)
 
 
 def delete(

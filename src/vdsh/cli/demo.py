@@ -46,8 +46,8 @@ def command(
 def _run(out: str, *, as_json: bool, quiet: bool) -> None:
     """Go the whole way from texts to searches, as `vdsh add` does."""
     from vdsh.adding import add_files
-    from vdsh.datasets import docstrings
-    from vdsh.datasets.formats import write_stories
+    from vdsh.documents import docstrings
+    from vdsh.documents.writer import write_documents
     from vdsh.model.card import describe_measure
     from vdsh.progress import show_progress
 
@@ -57,7 +57,8 @@ def _run(out: str, *, as_json: bool, quiet: bool) -> None:
     with show_progress("reading source files", enabled=not quiet) as show:
         every = docstrings.collect(progress=show)
     public = (one for one in every if "._" not in one.id.removeprefix(one.metadata["module"]))
-    corpus = write_stories(Path(out), public)
+    corpus = Path(out, "documents.jsonl.gz")
+    write_documents(corpus, public)
     if (path / "store.sqlite").exists():
         shutil.rmtree(path)
     with vdsh.open_store(path) as store:

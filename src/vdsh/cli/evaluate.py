@@ -25,7 +25,7 @@ _SURE = 0.05  # a p-value below says that a difference is more than luck
 
 @options.reads_documents
 def command(
-    model: str = argument(..., "Folder of the model; with --queries, folder or URL of the store."),
+    model: str = argument(..., "Folder of the model; with --queries, the store."),
     data: str | None = argument(
         None,
         "A corpus of `vdsh research datasets`, whose test documents search its training "
@@ -56,7 +56,7 @@ def command(
     if queries is not None:
         if data or database or against:
             raise InputError("--queries search a store: leave out DATA, --database and --against.")
-        found = _ask(model, queries, qrels, k, reading)
+        found = _ask(options.find_store(model), queries, qrels, k, reading)
         _report_queries(found, as_json)
         values: dict[str, Any] = {"queries": [query.text for query in found.queries]}
         values |= {row.name: _rounded(row.values) for row in found.rows}
@@ -75,7 +75,7 @@ def _read(
     data: str, database: str | None, root: str | None, seed: int, reading: options.Reading
 ) -> Given:
     """Read the documents that search, and those that are searched where they are others."""
-    from vdsh.datasets import DATASETS, load
+    from vdsh.paper.datasets import DATASETS, load
 
     if Path(data).exists() or data == "-":
         files = [reading.documents(file) for file in (data, database) if file]
@@ -97,7 +97,7 @@ def _report(
 ) -> dict[str, list[float]]:
     """Measure one model, or two side by side; give the first one's values of each query."""
     from vdsh.evaluation import compare
-    from vdsh.evaluation.protocol import evaluate_among, evaluate_codes
+    from vdsh.paper.protocol import evaluate_among, evaluate_codes
 
     (asked, searched), found = given, []
     for _, hasher in hashers:

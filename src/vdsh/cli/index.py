@@ -31,7 +31,7 @@ _TOGETHER = 500  # ids that are looked up together
 def command(
     model: str = argument(..., "Model folder."),
     docs: str = options.DOCS,
-    store: str = option(..., "Folder or URL of the store."),
+    store: str = options.STORE_OPTION,
     language: str | None = option(
         None,
         "Language of the words of a new store, such as german, or none. By default the first "
@@ -84,10 +84,10 @@ def command(
         if written:
             typer.echo(f"{written:,} documents were committed before and are kept.", err=True)
         raise
-    shown = opened.path
+    shown = options.named(opened)
     older = f", {run.count:,} in place of older ones with the same ids" if run.count else ""
     say(
-        {"store": shown, "written": written, "replaced": run.count, "documents": total},
+        {"store": opened.path, "written": written, "replaced": run.count, "documents": total},
         f"Wrote {written:,} documents{older}; the store {shown} holds {total:,}.",
         f"Next: vdsh search {shown} SOME WORDS",
         as_json=as_json,

@@ -39,7 +39,7 @@ def make_hasher(
     """Make a hasher with the settings that were given."""
     from vdsh.codes import check_n_bits
     from vdsh.hashers import default_method
-    from vdsh.paper.settings import paper_settings
+    from vdsh.hashers.vdsh.presets import paper_settings
 
     if preset not in ("best", "paper"):
         raise InputError(f"--preset must be best or paper. Got '{preset}'.")

@@ -28,12 +28,15 @@ EXAMPLES = {
     "drift": "Example: vdsh drift news-store",
 }
 DRIFTED = 3  # neither an error (1) nor a wrong option (2)
-_PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgresql://…?table=name."
+_PLACE = "Name, folder, milvus://host:19530/collection, milvus-lite:file.db or postgresql://…?table=name."
 
 
 def info(
     source: str = argument(
-        ..., "Model folder; or folder or URL of a store.", metavar="MODEL|STORE"
+        ...,
+        "Model folder; or name, folder or URL of a store.",
+        metavar="MODEL|STORE",
+        callback=options.find_store,
     ),
     as_json: bool = options.JSON,
 ) -> None:
@@ -76,8 +79,12 @@ def check(store: str = options.STORE, as_json: bool = options.JSON) -> None:
 
     If something is wrong, it says what to do and exits with 1.
     """
+    from vdsh.progress import busy
+
     with vdsh.open_store(store, create=False) as opened:
-        found, n_documents = opened.check(), opened.count()
+        with busy("checking"):
+            found = opened.check()
+        n_documents = opened.count()
     lines = found or [f"All is well: {n_documents:,} documents."]
     say({"documents": n_documents, "problems": found}, *lines, as_json=as_json)
     if found:
@@ -89,13 +96,17 @@ def compact(store: str = options.STORE, as_json: bool = options.JSON) -> None:
 
     Previous models are removed too. A database server keeps the space for new documents.
     """
+    from vdsh.progress import busy
+
     with vdsh.open_store(store, create=False) as opened:
         before = opened.info()["bytes"]
-        opened.compact()
+        with busy("compacting"):
+            opened.compact()
         after = opened.info()["bytes"]
-    line = f"{opened.path} has no previous models any more."
+    name = options.named(opened)
+    line = f"{name} has no previous models any more."
     if after is not None:
-        line = f"{opened.path} takes {after:,} bytes, before {before:,}."
+        line = f"{name} takes {after:,} bytes, before {before:,}."
     say({"store": opened.path, "before": before, "bytes": after}, line, as_json=as_json)
 
 
@@ -125,17 +136,27 @@ def restore(
     as_json: bool = options.JSON,
 ) -> None:
     """Restore a store from a backup into a new folder."""
+    from vdsh.progress import busy
     from vdsh.store import restore_store
 
-    with restore_store(file, store) as opened:
+    with busy("restoring"):
+        restored = restore_store(file, store)
+    with restored as opened:
         n_documents = opened.count()
-    line = f"{store} holds {n_documents:,} documents."
+    line = f"{options.named(opened)} holds {n_documents:,} documents."
     say({"store": store, "documents": n_documents}, line, as_json=as_json)
 
 
 def copy(
-    source: str = argument(..., f"Store to copy. {_PLACE}", metavar="FROM"),
-    target: str = argument(..., "Store to copy into, made when it is not there.", metavar="TO"),
+    source: str = argument(
+        ..., f"Store to copy. {_PLACE}", metavar="FROM", callback=options.find_store
+    ),
+    target: str = argument(
+        ...,
+        "Store to copy into, made when it is not there.",
+        metavar="TO",
+        callback=options.find_store,
+    ),
     as_json: bool = options.JSON,
     quiet: bool = options.QUIET,
 ) -> None:
@@ -153,7 +174,7 @@ def copy(
         show_progress("copying", opened.count(), enabled=not quiet) as show,
     ):
         written, total = copy_store(opened, other, progress=show), other.count()
-    line = f"Copied {written:,} documents; {other.path} holds {total:,}."
+    line = f"Copied {written:,} documents; {options.named(other)} holds {total:,}."
     say({"written": written, "documents": total}, line, as_json=as_json)
 
 
@@ -176,7 +197,7 @@ def reindex(
         raise InputError("Give a model with --model, or --back for the one before.")
     new = None if model is None else vdsh.Model.load(model)
     with vdsh.open_store(store, create=False) as opened:
-        shown, n = opened.path, opened.count()
+        shown, n = options.named(opened), opened.count()
         with counting_bar("documents", n, enabled=not quiet) as bar:
             opened.reindex(new, restart=restart, progress=lambda n: bar.advance(bar.task_ids[0], n))
         fingerprint = opened.model.fingerprint
@@ -184,7 +205,7 @@ def reindex(
         f"{shown} has {n:,} documents with codes of {fingerprint[:12]}. The model before is kept "
         f"until vdsh compact; vdsh reindex {shown} --back returns to it."
     )
-    say({"store": shown, "documents": n, "fingerprint": fingerprint}, line, as_json=as_json)
+    say({"store": opened.path, "documents": n, "fingerprint": fingerprint}, line, as_json=as_json)
 
 
 @options.reads_documents
@@ -200,9 +221,12 @@ def drift(
     It compares documents that the model has not seen, or a random sample of them, with those held
     out when it learned. Exits with 3 if they differ, with 0 if not or if there are too few.
     """
+    from vdsh.progress import busy
+
     with vdsh.open_store(store, create=False) as opened:
         if docs is None:
-            found = opened.drift(recent=recent)
+            with busy("comparing"):
+                found = opened.drift(recent=recent)
         else:
             with reading.stream(docs) as documents:
                 found = opened.drift(documents, recent=recent)

@@ -12,14 +12,15 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
 import typer
-from typer.core import TyperCommand
 
+from vdsh.cli.commands import Command
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
     from vdsh.documents import Document
+    from vdsh.store import Store
 
 
 def option(default: Any, help: str, *names: str, **more: Any) -> Any:
@@ -32,11 +33,35 @@ def argument(default: Any, help: str, **more: Any) -> Any:
     return typer.Argument(default, help=help, show_default=False, **more)
 
 
+def find_store(given: Any) -> Any:
+    """Find the stores that were named, and say so where that may surprise."""
+    from vdsh.store.addresses import find_place
+
+    if not isinstance(given, str):
+        return None if given is None else [find_store(one) for one in given]
+    try:
+        place = find_place(given)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from error
+    if place.hint:
+        typer.echo(place.hint, err=True)
+    return place.path
+
+
+def named(store: "Store") -> str:
+    """Write where a store is, as a person would name it."""
+    from vdsh.store.addresses import short_name
+
+    return short_name(store.path)
+
+
 _DOCS = (
     "JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, or - for stdin."
 )
 DOCS, OPTIONAL_DOCS = argument(..., _DOCS), argument(None, _DOCS)
-STORE = argument(..., "Folder or URL of the store.")
+_STORE = "Name, folder or URL of the store."
+STORE = argument(..., _STORE, callback=find_store)
+STORE_OPTION = option(..., _STORE, "--store", callback=find_store)
 DEVICE = option("cpu", "Device that searches codes: cpu, or cuda (a GPU; needs torch).")
 JSON = option(False, "Print JSON lines for programs.", "--json")
 QUIET = option(False, "Show no progress.", "--quiet", "-q")
@@ -57,11 +82,13 @@ class Reading(NamedTuple):
     )
     labels_field: str = option("labels", "Field of the labels.")
     drop_field: list[str] | None = option(None, "Field to leave out; repeat for several.")
-    encoding: str = option("utf-8", "Encoding; in a folder detected per file.")
+    encoding: str = option("utf-8", "Encoding of what is neither UTF-8 nor has a byte order mark.")
     delimiter: str | None = option(None, "Delimiter of CSV; by default detected from the header.")
-    html: bool = option(False, "Texts are HTML: leave out tags, decode entities.", "--html")
+    html: bool = option(
+        False, "Texts are HTML: leave out tags, decode entities.", "--html/--no-html"
+    )
     max_document_size: int = option(16 * 2**20, "Maximum bytes per document.", min=1)
-    follow: bool = option(False, "Follow links that lead out of a folder.", "--follow")
+    follow: bool = option(False, "Follow links that lead out of a folder.", "--follow/--no-follow")
     quiet: bool = QUIET
 
     def how(self) -> dict[str, Any]:
@@ -96,6 +123,12 @@ class Reading(NamedTuple):
             return draw(zip(documents, numbers, strict=False), **how), next(numbers)
 
 
+def given_options(context: typer.Context) -> set[str]:
+    """Return the names of the options that are on the command line, also with their defaults."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
 BY_DEFAULT = Reading(*(each.default for each in Reading._field_defaults.values()))
 
 
@@ -125,7 +158,7 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-class WordsCommand(TyperCommand):
+class WordsCommand(Command):
     """A command that takes a query word by word, such as mars -rover."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 NOTHING = "Nothing found."
 TERMINAL = "CON" if os.name == "nt" else "/dev/tty"
+# Control characters, ends of lines and marks of direction. No id has any but the last.
+_NOT_IN_CELLS = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+"
+)
 
 
 def say(facts: "Mapping[str, Any] | list[Any]", *lines: str, as_json: bool) -> None:
@@ -85,7 +90,7 @@ def print_values(values: Mapping[str, float], n_bits: int) -> None:
 
 
 def print_hits(hits: "Hits", query: "str | Codes", *, as_json: bool) -> None:
-    """Print a table for people or JSON lines for programs; say which words were not known.
+    """Print a table for people, rows for a pipe, or JSON lines; say which words were not known.
 
     In JSON that is a last line of its own, which is there only where words were not known.
     """
@@ -112,10 +117,35 @@ def print_answer(query: str, hits: "Hits", *, as_json: bool) -> None:
     typer.echo()
 
 
-def _print_table(hits: "Hits", query: "str | Codes") -> None:
-    """Print lines as wide as the terminal, with the query's words in bold; plain in a pipe."""
-    from vdsh.store.hits import WIDTH, table
+def columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lay rows out for a person at a terminal; in a pipe, with a tab between two cells."""
+    if at_terminal():
+        return aligned(rows)
+    return ["\t".join(map(_one_cell, row)) for row in rows]
 
+
+def at_terminal() -> bool:
+    """Say whether a person reads standard output, and not a program or a file."""
+    return sys.stdout.isatty()
+
+
+def _one_cell(text: str) -> str:
+    """Replace what would end a cell or a line, or command a terminal; all else stays as it is."""
+    return _NOT_IN_CELLS.sub(" ", text)
+
+
+def _print_table(hits: "Hits", query: "str | Codes") -> None:
+    """Print lines as wide as the terminal, with the query's words in bold.
+
+    In a pipe a hit is one line, whose cells have a tab between them: number, id, labels, passage.
+    """
+    from vdsh.store.hits import WIDTH, row, table
+
+    if not at_terminal():
+        words = _words(hits, query)
+        for cells in columns(row(hit, words) for hit in hits):
+            typer.echo(cells)
+        return
     width = get_terminal_size((WIDTH, 0)).columns
     for line in table(hits, width, _words(hits, query)):
         typer.echo("".join(typer.style(t, bold=True) if on else t for t, on in line))

@@ -48,7 +48,7 @@ def command(
     if check:
         cells = stale(name, Path(out) / "cells")
         for cell in cells:
-            say(cell._asdict(), str(cell.path), as_json=as_json)
+            say(cell._asdict(), cell.name, as_json=as_json)
         typer.echo(f"{len(cells):,} cells are missing or not of today's code.", err=True)
         raise typer.Exit(1 if cells else 0)
     if name is None:
@@ -73,6 +73,6 @@ def command(
         print_sheets(found.sheets, Console())
         typer.echo(f"Written: {', '.join(map(str, found.files))}")
     for cell, reason in found.failed.items():
-        typer.echo(f"Error: {cell.dataset}/{cell.path.stem} was not made. {reason}", err=True)
+        typer.echo(f"Error: {cell.name} was not made. {reason}", err=True)
     if found.failed:
         raise typer.Exit(1)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
-from vdsh.cli.output import aligned, say
+from vdsh.cli.output import columns, say
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.corpus_map import CorpusMap
-    from vdsh.datasets import Source
+    from vdsh.paper.datasets import Source
 
 EXAMPLES = {
     "export": "Example: vdsh research export news-store --to faiss --out news.faiss",
@@ -66,13 +66,18 @@ def map(
     quiet: bool = options.QUIET,
 ) -> None:
     """Compute the map of a store by t-SNE, once, and keep it in the store's folder."""
+    from vdsh.store.addresses import short_name
+
     started = time.monotonic()
     made, path = make_map(store, limit=limit, seed=seed, quiet=quiet)
     n_documents, seconds = made.facts["documents"], time.monotonic() - started
     facts = {"map": str(path), "placed": len(made), "documents": n_documents, "seed": seed}
     share = f"{len(made):,} of {n_documents:,} documents, chosen by seed {seed}"
     placed = f"all {len(made):,} documents" if len(made) == n_documents else share
-    lines = (f"Placed {placed}, in {seconds:.0f} s: {path}", f"Next: vdsh serve {store}")
+    lines = (
+        f"Placed {placed}, in {seconds:.0f} s: {path}",
+        f"Next: vdsh serve {short_name(store)}",
+    )
     say(facts | {"seconds": round(seconds, 1)}, *lines, as_json=as_json)
 
 
@@ -102,7 +107,7 @@ def datasets(
     quiet: bool = options.QUIET,
 ) -> None:
     """List the data sets, or show the source, licence and local files of one."""
-    from vdsh.datasets import DATASETS, base, find
+    from vdsh.paper.datasets import DATASETS, base, find
 
     if download and name is None:
         raise InputError(
@@ -114,13 +119,13 @@ def datasets(
     facts = [_facts(source, root) for source in chosen]
     head = ("name", "documents", "labels", "where", "licence")
     rows = [head, *(_row(fact) for fact in facts)] if name is None else _about(facts[0])
-    say(facts, *aligned(rows), as_json=as_json)
+    say(facts, *columns(rows), as_json=as_json)
 
 
 def _facts(source: "Source", root: str | None) -> dict[str, Any]:
     """Gather what is known of a data set; `where` is None where it is not here."""
-    from vdsh.datasets.base import data_folder
     from vdsh.files import cache_folder
+    from vdsh.paper.datasets.base import data_folder
 
     folders = [one / source.folder for one in (data_folder(root), cache_folder()) if one]
     here = [str(folder) for folder in folders if source.is_in(folder)]

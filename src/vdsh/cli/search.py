@@ -49,6 +49,8 @@ def command(
 ) -> None:
     """Print the best documents for a text: score (or distance), id, labels, best passage.
 
+    In a pipe a hit is one line, with tabs between these four, and ids are never cut.
+
     Quote a phrase to require it; prefix a word with - to exclude it. The shell removes one pair
     of quotes, so give two: '"red planet" water -rover'. Exits with 1 where nothing is
     found.

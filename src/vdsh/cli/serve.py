@@ -11,11 +11,20 @@ EXAMPLES = {
     "mcp": "Example: claude mcp add notes -- vdsh mcp notes-store",
 }
 PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "fastapi_offline")
-_STORES = argument(..., "Folders or URLs of stores.")
+_STORES = argument(..., "Names, folders or URLs of stores.", callback=options.find_store)
+
+
+def find_named(given: list[str] | None) -> list[str] | None:
+    """Find the stores of NAME=STORE."""
+    pairs = [text.partition("=") for text in given or ()]
+    return [name + equals + (equals and options.find_store(store)) for name, equals, store in pairs]
+
+
 _NAMES = option(
     None,
     "NAME=STORE: what a store is called; by default the name of its folder. Repeat for several.",
     "--as",
+    callback=find_named,
 )
 _WRITABLE = option(False, "Allow clients to write and delete documents.", "--writable")
 
@@ -57,6 +66,7 @@ def serve(
     from vdsh.server.service import name_stores
     from vdsh.server.tokens import read_tokens
     from vdsh.store import without_password
+    from vdsh.store.addresses import short_name
 
     limits = Limits(
         max_k, max_batch, max_text, max_body, seconds=timeout, client_seconds=client_timeout
@@ -66,7 +76,7 @@ def serve(
     settings = Settings(named, writable, tokens, limits, not quiet, tls, device)
 
     def started(address: str, n_documents: dict[str, int]) -> None:
-        shown = {name: f"'{without_password(store)}'" for name, store in named.items()}
+        shown = {name: f"'{short_name(without_password(store))}'" for name, store in named.items()}
         if len(named) == 1:
             for name, number in n_documents.items():
                 typer.echo(f"Serving {number:,} documents of {shown[name]} at {address}")

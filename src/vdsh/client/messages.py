@@ -42,7 +42,7 @@ def write_document(document: Document, vector: list[float] | None = None) -> byt
     b'{"id":"a","text":"moon","labels":["space"],"metadata":{}}'
     """
     (row,) = to_rows([document], _NO_CODES, lambda _: _NO_CODES).rows
-    id, text, labels, metadata, _ = row
+    id, text, labels, metadata, *_ = row
     parts = (to_json(id), to_json(text), (labels or "null").encode(), metadata.encode())
     more = b"" if vector is None else b',"vector":' + to_json(vector)
     return b'{"id":%b,"text":%b,"labels":%b,"metadata":%b' % parts + more + b"}"

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from vdsh.documents.document import NOT_IN_IDS, is_id
 from vdsh.documents.ignore import Patterns
-from vdsh.documents.readers import NOT_TEXT, TOO_LARGE, UnreadableError, read_file
+from vdsh.documents.readers import read_file
 from vdsh.documents.source import Record, Source
+from vdsh.documents.unreadable import NOT_TEXT, TOO_LARGE, UnreadableError
 from vdsh.errors import InputError, MissingFileError
 
 _MOST_NAMED = 3  # files in a sentence
@@ -29,19 +30,29 @@ class SkippedFilesWarning(UserWarning):
 
 
 class FoundFile(NamedTuple):
-    """A file that may be a document; `modified` is in nanoseconds."""
+    """A file that may be a document; times are in nanoseconds.
+
+    `changed` is when its content, name or rights were last changed: it cannot be set by a program
+    as `modified` can, so together with the inode it tells files of the same size and time apart.
+    """
 
     id: str
     path: Path
     size: int
     modified: int
+    changed: int
+    inode: int
 
 
 class Skipped(NamedTuple):
-    """What is not read, and why ("is a link …"); the id of a whole folder ends in `/`."""
+    """What is not read, and why ("is a link …"); the id of a whole folder ends in `/`.
+
+    `passing`: it may be readable another time, as where rights are missing or a disk fails.
+    """
 
     id: str
     reason: str
+    passing: bool = False
 
 
 class _Folder(NamedTuple):
@@ -112,7 +123,7 @@ class _Walk:
         except OSError as error:
             if not folder.inside:
                 raise InputError(f"Cannot read folder '{folder.path}': {error.strerror}.") from None
-            yield Skipped(folder.inside, f"cannot be read ({error.strerror})")
+            yield Skipped(folder.inside, f"cannot be read ({error.strerror})", passing=True)
             return
         if (place := (facts.st_dev, facts.st_ino)) in self.seen:
             return
@@ -149,11 +160,20 @@ class _Walk:
 def _found(id: str, path: str) -> FoundFile | Skipped:
     try:
         facts = os.stat(path)
-    except OSError as error:  # a broken link, or a file that has just gone
-        return Skipped(id, f"cannot be read ({error.strerror})")
+    except OSError as error:
+        # The target of a link may come back; a file that has just gone does not.
+        is_gone = isinstance(error, FileNotFoundError) and not os.path.islink(path)
+        return Skipped(id, f"cannot be read ({error.strerror})", passing=not is_gone)
     if not stat.S_ISREG(facts.st_mode):  # nobody may ever write to a pipe
         return Skipped(id, "is not a regular file")
-    return FoundFile(id, Path(path), facts.st_size, facts.st_mtime_ns)
+    return FoundFile(
+        id=id,
+        path=Path(path),
+        size=facts.st_size,
+        modified=facts.st_mtime_ns,
+        changed=facts.st_ctime_ns,
+        inode=facts.st_ino,
+    )
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
@@ -180,7 +200,9 @@ def read_folder(source: Source) -> Iterator[Record]:
         try:
             if isinstance(found, Skipped):
                 raise UnreadableError(found.reason)
-            text, fields = read_found(found, source.encoding, source.max_document_size)
+            text, fields = read_found(
+                found, source.encoding, source.max_document_size, html=source.html
+            )
             names = {source.id_field: found.id, source.text_fields[0]: text}
             yield found.id, fields | names
         except UnreadableError as error:
@@ -190,9 +212,11 @@ def read_folder(source: Source) -> Iterator[Record]:
         _warn(reason, ids, source.total)
 
 
-def read_found(found: FoundFile, encoding: str, limit: int) -> tuple[str, dict[str, str]]:
+def read_found(
+    found: FoundFile, encoding: str, limit: int, *, html: bool = False
+) -> tuple[str, dict[str, str]]:
     """Read a file: its text, and its folder and title where it has them."""
-    text, title = read_file(found.path, encoding=encoding, limit=limit)
+    text, title = read_file(found.path, encoding=encoding, limit=limit, html=html)
     fields = {"folder": found.id.partition("/")[2].rpartition("/")[0], "title": title}
     return text, {name: value for name, value in fields.items() if value}
 

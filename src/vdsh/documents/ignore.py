@@ -1,19 +1,26 @@
-"""Patterns as a `.gitignore` has them; of several that fit, the last decides."""
+"""Patterns as a `.gitignore` has them; of several that fit, the last decides.
+
+A path and a pattern are compared name by name, so the time is at most their lengths multiplied.
+"""
 
 import fnmatch
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
-_ANY_FOLDERS = None  # `**`
-_Glob = re.Pattern[str] | None
+_ANY_FOLDERS = "**"
 
 
 class _Rule(NamedTuple):
     brings_back: bool
     folders_only: bool
-    globs: tuple[_Glob, ...]
+    globs: tuple[str, ...]  # one for each name of a path, or `**`
+
+    @property
+    def is_by_name(self) -> bool:
+        """Say whether it asks for the last name of a path alone, as most rules do."""
+        return len(self.globs) == 2 and self.globs[0] == _ANY_FOLDERS
 
 
 class Patterns:
@@ -25,11 +32,12 @@ class Patterns:
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self._rules = [rule for line in lines if (rule := _read_rule(line))][::-1]
+        rules = [rule for line in lines if (rule := _read_rule(line))]
+        self._rules = list(dict.fromkeys(reversed(rules)))
         # Most rules are for names alone, and most names fit none: one look instead of sixty.
-        by_name = [rule.globs[1] for rule in self._rules if _is_by_name(rule.globs)]
-        self._names = re.compile("|".join(glob.pattern for glob in by_name if glob) or "(?!)")
-        self._paths = [rule.globs for rule in self._rules if not _is_by_name(rule.globs)]
+        by_name = {rule.globs[1]: None for rule in self._rules if rule.is_by_name}
+        self._names = re.compile("|".join(map(_expression, by_name)) or "(?!)")
+        self._paths = [rule.globs for rule in self._rules if not rule.is_by_name]
 
     def leave_out(self, path: str) -> bool | None:
         """Say whether to leave out a path (that of a folder ends in `/`); None: no rule fits."""
@@ -37,7 +45,7 @@ class Patterns:
         if not self._names.match(names[-1]) and not any(_fit(names, it) for it in self._paths):
             return None
         for rule in self._rules:
-            if (path[-1] == "/" or not rule.folders_only) and _fit(names, rule.globs):
+            if (path[-1] == "/" or not rule.folders_only) and _fits(names, rule):
                 return not rule.brings_back
         return None
 
@@ -49,36 +57,80 @@ class Patterns:
 
 def _read_rule(line: str) -> _Rule | None:
     """Read a line; None where it is empty, a comment, or no pattern."""
-    line = re.sub(r"(?<!\\) +$", "", line.rstrip("\r\n"))
-    brings_back, body = line[:1] == "!", line.removeprefix("!").rstrip("/")
+    line = _without_spaces_behind(line.rstrip("\r\n"))
+    brings_back = line[:1] == "!"
+    body = line.removeprefix("!").rstrip("/")
     if not body or line[0] == "#":
         return None
     segments = re.sub(r"(\*\*/)+", "**/", body.removeprefix("/")).split("/")
     if "/" not in body:
-        segments = ["**", *segments]
-    if segments[-1] == "**":
+        segments = [_ANY_FOLDERS, *segments]
+    if segments[-1] == _ANY_FOLDERS:
         segments.append("*")
-    with suppress(re.error):
-        return _Rule(brings_back, line[-1] == "/", tuple(map(_compiled, segments)))
-    return None
+    rule = _Rule(brings_back, line[-1] == "/", tuple(segments))
+    return rule if all(map(_is_glob, segments)) else None
 
 
-def _compiled(segment: str) -> _Glob:
-    if segment == "**":
-        return _ANY_FOLDERS
-    plain = re.sub(r"\\([*?\[])", r"[\1]", segment)
-    return re.compile(fnmatch.translate(re.sub(r"\\(.)", r"\1", plain)))
+def _without_spaces_behind(line: str) -> str:
+    """Leave out spaces at the end, but for one with a backslash before it."""
+    short = line.rstrip(" ")
+    return line[: len(short) + 1] if short.endswith("\\") else short
 
 
-def _is_by_name(globs: Sequence[_Glob]) -> bool:
-    return len(globs) == 2 and globs[0] is _ANY_FOLDERS
+def _expression(glob: str) -> str:
+    """Write the pattern for a name as a regular expression."""
+    glob = re.sub(r"\\([*?\[])", r"[\1]", glob)
+    glob = re.sub(r"\\(.)", r"\1", glob)
+    # A bracket that is never closed stands for itself; `fnmatch` would look for its end each time.
+    closed = glob.rfind("]") + 1
+    return fnmatch.translate(glob[:closed] + glob[closed:].replace("[", "[[]"))
 
 
-def _fit(names: Sequence[str], globs: Sequence[_Glob]) -> bool:
-    if _is_by_name(globs):
-        names = names[-1:]
-    if not globs or not names:
-        return not globs and not names
-    if globs[0] is _ANY_FOLDERS:
-        return any(_fit(names[begin:], globs[1:]) for begin in range(len(names)))
-    return bool(globs[0].match(names[0])) and _fit(names[1:], globs[1:])
+@lru_cache(10_000)
+def _compiled(glob: str) -> re.Pattern[str]:
+    return re.compile(_expression(glob))
+
+
+def _is_glob(segment: str) -> bool:
+    """Say whether a pattern for a name can be read; few have brackets, which may be wrong."""
+    if "[" not in segment:
+        return True
+    try:
+        _compiled(segment)
+    except re.error:
+        return False
+    return True
+
+
+def _fits(names: Sequence[str], rule: _Rule) -> bool:
+    if rule.is_by_name:
+        return bool(_compiled(rule.globs[1]).match(names[-1]))
+    return _fit(names, rule.globs)
+
+
+def _fit(names: Sequence[str], globs: Sequence[str]) -> bool:
+    """Say whether a path fits: each `**` stands for as few folders as will do.
+
+    Where names behind a `**` do not fit, that one takes a folder more. Earlier ones need not be
+    tried again: with fewer folders in between they could only leave more to the last.
+    """
+    n_fitting = 0  # globs
+    at = 0
+    last_any = -1  # the place of the last `**` that was met, and of the first name behind it
+    behind_any = 0
+    while at < len(names):
+        glob = globs[n_fitting] if n_fitting < len(globs) else None
+        if glob == _ANY_FOLDERS:
+            last_any = n_fitting
+            behind_any = at
+            n_fitting += 1
+        elif glob is not None and _compiled(glob).match(names[at]):
+            n_fitting += 1
+            at += 1
+        elif last_any >= 0:
+            n_fitting = last_any + 1
+            behind_any += 1
+            at = behind_any
+        else:
+            return False
+    return n_fitting == len(globs)

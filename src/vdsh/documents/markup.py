@@ -29,15 +29,18 @@ _BREAKS = {"li": "\n- ", "br": "\n", "tr": "\n", "td": " ", "th": " ", "dt": "\n
 _BREAKS |= {f"/{tag}": " " for tag in _BREAKS}
 _LITTLE = 100  # characters of text
 _TIDY = (
-    (re.compile(r"[ \t\xa0]+(?=\n)"), ""),
+    (re.compile(r"(?<![ \t\xa0])[ \t\xa0]++(?=\n)"), ""),
     (re.compile(r"\n (?! )"), "\n"),
     (re.compile(r"^-[ ]*(?:\n|\Z)", re.MULTILINE), ""),
     (re.compile(r"\n{3,}"), "\n\n"),
 )
 _FRONT = re.compile(r"---\r?\n(?:(?!---).*\n)*?title:[ \t]*(.+)")
 _FIRST_HEADING = re.compile(
-    r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$|^(\S.*)\r?\n(?:={3,}|-{3,})[ \t\r]*$", re.M
+    r"^#{1,6}[ \t]++(\S.*)$|^(\S.*+)\n(?:={3,}+|-{3,}+)[ \t\r]*+$", re.MULTILINE
 )
+_NEAR = 4000  # characters of a text where its first heading is looked for
+# More digits than any character has; Python takes long to make a number of thousands.
+_LONG_NUMBER = re.compile(r"&#(\d{8,}+|[xX][0-9a-fA-F]{8,}+);?")
 
 
 def text_of(page: str) -> str:
@@ -58,13 +61,20 @@ def text_of(page: str) -> str:
 def title_of_html(page: str) -> str:
     """Return what `<title>` says."""
     match = _TITLE.search(page)
-    return " ".join(html.unescape(match[1]).split()) if match else ""
+    return " ".join(_unescape(match[1]).split()) if match else ""
 
 
 def title_of_text(text: str) -> str:
     """Return the title in the front matter of Markdown, or the first heading near the beginning."""
-    match = _FRONT.match(text) or _FIRST_HEADING.search(text, 0, 4000)
-    return next(filter(None, match.groups()), "").strip(" \r\"'") if match else ""
+    if match := _FRONT.match(text):
+        title = match[1]
+    elif match := _FIRST_HEADING.search(text, 0, _NEAR):
+        marked, underlined = match.groups()
+        # A heading may end in # as well, but one of nothing else is called by the first.
+        title = underlined or marked.rstrip(" \t#") or marked[0]
+    else:
+        return ""
+    return title.strip(" \r\"'")
 
 
 def looks_like_html(text: str) -> bool:
@@ -76,10 +86,22 @@ def _without_tags(page: str) -> str:
     pieces = _PRE.split(page)  # every other one is as it was typed
     pieces[::2] = [re.sub(r"\s+", " ", piece) for piece in pieces[::2]]
     text = _INLINE.sub("", "\n\n".join(pieces))
-    text = html.unescape(_TAG.sub(_break, _HEADING.sub(_heading, text)))
+    text = _unescape(_TAG.sub(_break, _HEADING.sub(_heading, text)))
     for pattern, instead in _TIDY:
         text = pattern.sub(instead, text)
     return text.strip()
+
+
+def _unescape(text: str) -> str:
+    """Decode character references, of which each takes its length and no longer."""
+    return html.unescape(_LONG_NUMBER.sub(_shorten, text))
+
+
+def _shorten(match: re.Match[str]) -> str:
+    """Leave out zeros before a number; one that is still too long becomes U+FFFD."""
+    base = match[1][0] if match[1][0] in "xX" else ""
+    digits = match[1].removeprefix(base).lstrip("0") or "0"
+    return f"&#{base}{digits};" if len(digits) < 8 else "\ufffd"
 
 
 def _heading(match: re.Match[str]) -> str:

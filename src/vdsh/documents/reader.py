@@ -59,13 +59,15 @@ def read_documents(
         Fields to leave out. All others become metadata: dates as ISO text, durations as seconds,
         bytes as the UTF-8 text that they have to be, NaN and infinite numbers as None.
     encoding : str
-        Of anything but Parquet; UTF-16 and UTF-32 are also recognised by their byte order mark.
-        A file of a folder that is no UTF-8 is read as cp1252 where it looks like text.
+        Of what is neither valid UTF-8 nor has a byte order mark (of UTF-8, UTF-16 or UTF-32);
+        standard input without a mark is read as named. By default, a file of a folder that is no
+        UTF-8 is read as cp1252 where it looks like text.
         Half a surrogate pair in JSON (``"\ud83d"``) becomes U+FFFD.
     delimiter : str, optional
         Of CSV: by default the one of ``, ; | tab`` under which the header has the text's column.
     html : bool, default=False
-        The texts are HTML: leave out tags, comments, scripts and styles, and decode entities.
+        The texts are HTML: leave out tags, comments, scripts and styles, and decode entities. In
+        a folder all texts but PDF and DOCX, whatever the endings of their names.
     max_document_size : int, default=16 MiB
         Most bytes of a document as its source holds it, unzipped. More is an error, raised before
         they are in memory; a larger file of a folder is skipped.
@@ -188,7 +190,8 @@ class DocumentReader(Source):
             got = ", ".join(f"'{name}': {short(value)}" for name, value in values.items())
             self.fail(place, f"the text must be a string. Got {got}. Mend or remove it.")
         text = "\n".join(filter(None, parts))
-        return text_of(text) if self.html else text
+        is_read = self.format == "folder"  # `read_file` knows which of its files are HTML
+        return text_of(text) if self.html and not is_read else text
 
     def _labels(self, place: str, value: Any) -> tuple[str, ...] | None:
         if self.format in ("csv", "tsv") and value:

@@ -1,10 +1,8 @@
 """A file to its text and title; another format is one more function in `_BINARY`."""
 
 import gzip
-import io
 import json
 import os
-import re
 import stat
 import zlib
 from collections.abc import Callable
@@ -14,19 +12,18 @@ from typing import NamedTuple
 
 from vdsh.documents.docx import read_docx
 from vdsh.documents.markup import text_of, title_of_html, title_of_text
+from vdsh.documents.pdf import read_pdf
 from vdsh.documents.source import MAX_DOCUMENT_SIZE, decode_whole, looks_binary, unzipped
-from vdsh.errors import InputError, missing_package
+from vdsh.documents.unreadable import (
+    NOT_TEXT,
+    TOO_LARGE,
+    UnreadableError,
+    UnreadableNowError,
+)
 
-NOT_TEXT = "is not text"
-TOO_LARGE = "has more than"
 _HTML = (".html", ".htm", ".xhtml")
 _WITH_HEADINGS = (".md", ".markdown", ".mdx", ".rst", ".ipynb")
-_HYPHEN = re.compile(r"(?<=[a-z])-\n(?=[a-z])")  # of a word that ends on the next line
 _PACKED = 4  # a file with pictures may be so many times larger than its text
-
-
-class UnreadableError(InputError):
-    """A file has no text to read; the message is the reason alone, such as "is not text"."""
 
 
 class Contents(NamedTuple):
@@ -37,13 +34,17 @@ class Contents(NamedTuple):
 
 
 def read_file(
-    path: str | os.PathLike[str], *, encoding: str = "utf-8", limit: int = MAX_DOCUMENT_SIZE
+    path: str | os.PathLike[str],
+    *,
+    encoding: str = "utf-8",
+    limit: int = MAX_DOCUMENT_SIZE,
+    html: bool = False,
 ) -> Contents:
     """Read a regular file, packed or not, by what the ending of its name says; else as text.
 
     `encoding` is that of text which is neither UTF-8 nor marked, `limit` the most bytes, unzipped:
-    four times as many for PDF and DOCX, which have pictures. Raises `UnreadableError` for whatever
-    is wrong with it.
+    four times as many for PDF and DOCX, which have pictures. `html` says that text is HTML whatever
+    its ending. Raises `UnreadableError` for whatever is wrong with it.
     """
     name = os.fspath(path)
     ending = Path(name.lower().removesuffix(".gz")).suffix
@@ -52,7 +53,8 @@ def read_file(
     text = decode_whole(_bytes_of(name, limit, encoding), encoding)
     if text is None:
         raise UnreadableError(NOT_TEXT)
-    return _checked(ending, partial(_of_text, ending, text), limit)
+    kind = _HTML[0] if html and ending != ".ipynb" else ending
+    return _checked(ending, partial(_of_text, kind, text), limit)
 
 
 def _bytes_of(name: str, limit: int, encoding: str | None = None) -> bytes:
@@ -66,9 +68,9 @@ def _bytes_of(name: str, limit: int, encoding: str | None = None) -> bytes:
                 raise UnreadableError(NOT_TEXT)
             data: bytes = stream.read(limit + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise UnreadableError("is damaged gzip") from None
+        raise UnreadableNowError("is damaged gzip") from None
     except OSError as error:
-        raise UnreadableError(f"cannot be read ({error.strerror or error})") from None
+        raise UnreadableNowError(f"cannot be read ({error.strerror or error})") from None
     if len(data) > limit:
         raise UnreadableError(f"{TOO_LARGE} {limit:,} bytes")
     return data
@@ -81,7 +83,7 @@ def _checked(ending: str, read: Callable[[], Contents], limit: int) -> Contents:
     except UnreadableError:
         raise
     except Exception as error:
-        raise UnreadableError(f"is not {ending[1:].upper()}, or is damaged") from error
+        raise UnreadableNowError(f"is not {ending[1:].upper()}, or is damaged") from error
     if len(text) > limit:
         raise UnreadableError(f"{TOO_LARGE} {limit:,} characters of text")
     return Contents(_encodable(text), " ".join(_encodable(title).split())[:200])
@@ -110,27 +112,7 @@ def _docx(data: bytes, limit: int) -> Contents:
 
 
 def _pdf(data: bytes, limit: int) -> Contents:
-    try:
-        import logging
-
-        import pypdf
-    except ImportError:
-        raise UnreadableError(str(missing_package("", "pypdf", "files")).strip()) from None
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells every oddity of a file
-    reader = pypdf.PdfReader(io.BytesIO(data))
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise UnreadableError("needs a password; save it without one")
-    pages, left = list[str](), limit
-    for page in reader.pages:
-        words = page.extract_text().replace("\f", " ")
-        pages.append(_HYPHEN.sub("", words))
-        if (left := left - len(pages[-1])) < 0:
-            raise UnreadableError(f"{TOO_LARGE} {limit:,} characters of text")
-    text = "\f".join(pages)
-    if not text.strip():
-        raise UnreadableError("has no text (a scan?)")
-    title = (reader.metadata and reader.metadata.title) or text.strip().splitlines()[0]
-    return Contents(text, title)
+    return Contents(*read_pdf(data, limit))
 
 
 _BINARY: dict[str, Callable[[bytes, int], Contents]] = {".pdf": _pdf, ".docx": _docx}

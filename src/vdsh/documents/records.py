@@ -11,7 +11,16 @@ from reprlib import repr as short
 from typing import Any
 
 from vdsh.documents.folder import read_folder
-from vdsh.documents.source import STDIN, Record, Source, drop, opened, over, read_lines
+from vdsh.documents.source import (
+    STDIN,
+    Record,
+    Source,
+    drop,
+    is_utf_8_besides,
+    opened,
+    over,
+    read_lines,
+)
 from vdsh.documents.values import parse_json
 from vdsh.errors import InputError, needing
 
@@ -30,12 +39,15 @@ def read_records(source: Source) -> Generator[Record, None, None]:
         yield from _parquet(source)
     else:
         parse = {"jsonl": _json_lines, "text": _text_lines}.get(source.format, _table)
+        encoding = source.encoding
+        # A pipe could be read only once.
+        if os.path.isfile(source.name) and is_utf_8_besides(source.name, encoding):
+            encoding = "utf-8"
         with opened(source.name) as file:
             if source.name != STDIN:
                 source.total, source.file = os.path.getsize(source.name), file
-            yield from parse(
-                source, read_lines(file, source.name, source.encoding, source.max_document_size)
-            )
+            lines = read_lines(file, source.name, encoding, source.max_document_size)
+            yield from parse(source, lines)
 
 
 def _text_lines(source: Source, lines: Iterator[str]) -> Iterator[Record]:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from io import BufferedReader, TextIOWrapper
 from itertools import count
@@ -25,6 +26,7 @@ Record = tuple[str, dict[str, Any]]  # where it stands ("line 3") and its fields
 STDIN = "<stdin>"
 _MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}  # they begin as UTF-16 does
 _MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_PIECE = 2**20  # bytes that are looked at together
 _START = 8192  # bytes that tell whether a file is text
 _UNLIKE_TEXT = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b")) + b"\x7f"
 
@@ -147,14 +149,19 @@ def unzipped(file: BufferedReader) -> Any:
 def decode_whole(data: bytes, encoding: str) -> str | None:
     r"""Decode a file; return None where it is no text.
 
-    UTF-8 that it is not is taken for cp1252, unless it has bytes that no text has.
+    A byte order mark decides, then valid UTF-8; the encoding is for what has neither. Where that
+    is UTF-8, the rest is taken for cp1252, unless it has bytes that no text has.
 
     >>> decode_whole(b"caf\xe9", "utf-8"), decode_whole(b"\xff\xd8\xff\x01", "utf-8")
     ('café', None)
+    >>> decode_whole(b"caf\xc3\xa9", "cp1251"), decode_whole(b"\xec\xe8\xf0", "cp1251")
+    ('café', 'мир')
     """
     if looks_binary(data, encoding):
         return None
     marked = _marked(data, encoding)
+    if marked == encoding and _is_utf_8_besides(iter([data]), encoding):
+        marked = "utf-8"
     is_like_text = marked == "utf-8" and len(data.translate(None, _UNLIKE_TEXT)) == len(data)
     for name in (marked, "cp1252") if is_like_text else (marked,):
         with suppress(UnicodeError):
@@ -172,10 +179,40 @@ def _is_by_bytes(encoding: str) -> bool:
 
 
 def _marked(data: bytes, encoding: str) -> str:
-    """Return the encoding that a byte order mark says, unless another one was named."""
-    if encoding != "utf-8":
-        return encoding
+    """Return the encoding that a byte order mark says; without a mark the one that was named."""
     return next((_MARKS[mark] for mark in _MARKS if data.startswith(mark)), encoding)
+
+
+def _is_utf_8_besides(pieces: Iterator[bytes], encoding: str) -> bool:
+    """Say whether bytes are UTF-8 although another encoding was named for what is not.
+
+    Bytes below 128 alone do not tell: in some encodings (ISO-2022-JP, UTF-7) they are other
+    letters, in most the same. Neither do zeros where the encoding is a wide one, as UTF-16.
+    """
+    if encoding == "utf-8":
+        return False
+    is_wide = not _is_by_bytes(encoding)
+    is_ascii = True
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for piece in pieces:
+            if is_wide and b"\0" in piece:
+                return False
+            is_ascii = is_ascii and piece.isascii()
+            decoder.decode(piece)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return is_wide or not is_ascii
+
+
+def is_utf_8_besides(name: str, encoding: str) -> bool:
+    """Say whether a file, packed or not, is UTF-8 although another encoding was named."""
+    if encoding == "utf-8":
+        return False
+    with opened(name) as file:
+        stream = unzipped(file)
+        return _is_utf_8_besides(iter(partial(stream.read, _PIECE), b""), encoding)
 
 
 def _decoded(stream: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:

@@ -14,11 +14,15 @@ _DENSE_WORD = rf"(?:[^\s{_DENSE}]{{1,20}}+\s{{0,8}}+|[{_DENSE}]{{1,2}}+\s{{0,8}}
 _HAS_DENSE = re.compile(f"[{_DENSE}]")
 # `# Title` may also be a comment in code: it needs a blank line before, and one or prose after.
 _PROSE = r"\n\s*\n|\n##|\n[-*+>|!\[`]|\n[A-Z][a-z']*,? [\w(]|\n[^\W\d_\x00-\x7f]|\s*\Z"
-_TITLE = rf"(?:\A|(?<=\n\n)|(?<=\n\r\n))#[ \t]+(?=[^\n]*[^\n.,;](?:{_PROSE}))"
-_HEADING = re.compile(rf"(?:#{{2,6}}[ \t]+|{_TITLE})(\S[^\n]*)")
+_TITLE = rf"(?:\A|(?<=\n\n)|(?<=\n\r\n))#[ \t]++(?=\S[^\n]*+(?<![.,;])(?:{_PROSE}))"
+_HEADING = re.compile(rf"(?:#{{2,6}}[ \t]++|{_TITLE})(\S[^\n]*+)")
 _SECTION = re.compile(rf"\f|\n(?={_HEADING.pattern})")
 _PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
-_SENTENCE = re.compile(r"[.!?…]+[\"'”’)\]]*\s+|[。！？]+[」』”]*\s*")
+# A run of stops that ends no sentence is matched too, without a group, so that it is passed over
+# at once: a search would begin again at each of its stops.
+_SENTENCE = re.compile(
+    r"[.!?…]++(?:[\"'”’)\]]*+(?P<spaced>\s++))?+|(?P<dense>[。！？]++[」』”]*+\s*+)"
+)
 _SPACE = re.compile(r"\s+")
 _OVERLAP = 15  # per cent
 _NEAR = 200  # characters where the end of a sentence is looked for first
@@ -65,8 +69,7 @@ def _cut(text: str, start: int, least: int, most: int) -> tuple[int, int]:
     clean = next(filter(None, ends), 0)
     cut = clean or _last(_SPACE, text, least, most) or most
     zone = cut - (cut - start) * _OVERLAP // 100
-    sentences = [match.end() for match in _SENTENCE.finditer(text, zone, cut)]
-    if starts := [start for start in sentences if start < cut]:
+    if starts := [end for end in _ends(_SENTENCE, text, zone, cut) if end < cut]:
         return cut, starts[-1]
     space = None if clean else _SPACE.search(text, zone, cut)
     return cut, cut if clean else space.end() if space and space.end() < cut else zone
@@ -74,9 +77,15 @@ def _cut(text: str, start: int, least: int, most: int) -> tuple[int, int]:
 
 def _last(pattern: re.Pattern[str], text: str, begin: int, end: int) -> int:
     for nearer in (max(begin, end - _NEAR), begin):
-        if ends := [match.end() for match in pattern.finditer(text, nearer, end)]:
+        if ends := _ends(pattern, text, nearer, end):
             return ends[-1]
     return 0
+
+
+def _ends(pattern: re.Pattern[str], text: str, begin: int, end: int) -> list[int]:
+    """List where matches end, of a pattern with groups where one of these has matched."""
+    matches = pattern.finditer(text, begin, end)
+    return [match.end() for match in matches if match.lastgroup or not pattern.groups]
 
 
 def place_of(text: str, at: int) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from vdsh.evaluation.protocol import read_both, yardsticks
+from vdsh.evaluation.yardsticks import read_both, yardsticks
 from vdsh.labels import read_labels
 from vdsh.metrics.by_threshold import choose_k
 from vdsh.metrics.ranking import precision_at, tally

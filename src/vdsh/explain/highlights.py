@@ -16,7 +16,7 @@ from vdsh.explain.texts import Pushes, all_pushes, put_together
 from vdsh.model import Model
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import Span, find_spans
-from vdsh.words.passages import LONGEST, best_start, cut_passage
+from vdsh.words.passages import LONGEST, best_start, cut_passage, find_name, weigh_words
 from vdsh.words.query import plain_query
 
 MOST_WORDS = 10  # marked in a text
@@ -76,18 +76,24 @@ class Highlighter:
             return None
         return put_together(self.model, all_pushes(self.model, self.counts)[0], _N_WORDS)
 
-    def show(self, texts: Sequence[str]) -> list[Highlight]:
-        """Choose the passage and the words to mark in each text, as `portions` gives them."""
+    def show(self, texts: Sequence[str], telling: Sequence[Sequence[str]] = ()) -> list[Highlight]:
+        """Choose the passage and the words to mark in each text, as `portions` gives them.
+
+        `telling`: for each text the words of the query that it has, the most telling first, as in
+        `Hit.words`: the passage has the first of them.
+        """
+        telling = telling or [()] * len(texts)
         if self.counts is None:
-            return [self._show(text, {}) for text in texts]
+            pairs = zip(texts, telling, strict=True)
+            return [self._show(text, {}, words) for text, words in pairs]
         words = self.model.counts(texts)
         found = all_pushes(self.model, words, most=MOST_TRIED, always=self.counts.indices)
         return [
-            self._show(text, _weigh(self.model, pushed, self.bits))
-            for text, pushed in zip(texts, found, strict=True)
+            self._show(text, _weigh(self.model, pushed, self.bits), words)
+            for text, pushed, words in zip(texts, found, telling, strict=True)
         ]
 
-    def _show(self, text: str, weights: dict[str, float]) -> Highlight:
+    def _show(self, text: str, weights: dict[str, float], telling: Sequence[str]) -> Highlight:
         """Mark the words with the largest weights; the query's own words come before all others."""
         spans = find_spans(text, shortest=1)
         tokens = list({span.token for span in spans})
@@ -96,9 +102,10 @@ class Highlighter:
         weights = weights | {word: 1 + weights.get(word, 0.0) for word in own}
         heaviest = set(sorted(weights, key=lambda word: (-weights[word], word))[:MOST_WORDS])
         chosen = [span for span in spans if span.token in heaviest][:MOST_MARKS]
-        typed = self._of_phrases(spans) or [span for span in spans if span.token in own]
-        typed = typed[:MOST_MARKS]
-        weights = dict.fromkeys(own, 1.0) if typed else weights
+        names = [span for word in telling for span in find_name(text, word)]
+        typed = self._of_phrases(spans) or names or [span for span in spans if span.token in own]
+        typed = _some_of_each(typed)
+        weights = weigh_words(typed, telling) if typed else weights
         passage = cut_passage(text, best_start(typed or chosen, weights))
         return Highlight(passage, _to_marks(chosen, own))
 
@@ -113,6 +120,12 @@ class Highlighter:
                     places.update(range(i, i + len(wanted)))
         stops = self.language.stop_words
         return [spans[i] for i in sorted(places) if tokens[i] not in stops]
+
+
+def _some_of_each(spans: Sequence[Span]) -> list[Span]:
+    """Take the first spans, and the first of each word that comes later."""
+    firsts = {span.token: span for span in reversed(spans)}
+    return sorted({*spans[:MOST_MARKS], *firsts.values()})
 
 
 def _weigh(model: Model, found: Pushes, bits: Bits) -> dict[str, float]:

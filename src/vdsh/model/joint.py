@@ -1,6 +1,5 @@
 """`JointModel`: one code of two parts, the topic of a text and the vector of it."""
 
-import hashlib
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
@@ -62,6 +61,8 @@ class JointModel(Model):
     @cached_property
     def fingerprint(self) -> str:
         """The SHA-256 of the fingerprints of both parts."""
+        import hashlib
+
         both = self.topic.fingerprint + self.second.fingerprint
         return hashlib.sha256(both.encode()).hexdigest()
 

@@ -1,6 +1,5 @@
 """`Model`: what a model folder holds, and all that serving needs, without scikit-learn or torch."""
 
-import hashlib
 import json
 import os
 import warnings
@@ -360,10 +359,12 @@ class Model:
         That is the vocabulary, the fitted arrays and the settings used in encoding; two models
         with one fingerprint give the same codes.
         """
+        import hashlib  # loads OpenSSL, which a search by words does without
+
         settings = {"model": self.name, "n_bits": self.n_bits, "weighting": self.weighting}
         digest = hashlib.sha256(json.dumps(settings).encode())
-        for word in self.words:
-            digest.update(f"{word}\n".encode("utf-8", "surrogatepass"))
+        lines = "".join(f"{word}\n" for word in self.words)
+        digest.update(lines.encode("utf-8", "surrogatepass"))
         for name, value in sorted(self.learned.items()):
             if isinstance(value, np.ndarray):
                 digest.update(f"{name} {value.dtype.str} {value.shape}\n".encode())

@@ -12,7 +12,8 @@ METHODS = {
     "sph": "SpH",
     "sth": "STH",
     "rbm": "Stacked RBMs",
-    "itq": "ITQ",  # not in the paper: a good check of the others
+    # Not in the paper: a good check of the others.
+    "itq": "ITQ",
     "ksh": "KSH",
     "shttm": "SHTTM",
     "vdsh": "VDSH",
@@ -67,7 +68,7 @@ TABLE1: dict[str, dict[str, tuple[float, ...]]] = {
         "vdsh-sp": (0.7498, 0.7798, 0.7891, 0.7888, 0.7970),
     },
 }
-# (median, sign); the medians of 20 Newsgroups differ a little from table 1 in the paper too
+# (median, sign). The medians of 20 Newsgroups differ a little from table 1 in the paper too
 TABLE2: dict[str, dict[str, tuple[float, float]]] = {
     "rcv1": {"vdsh": (0.8481, 0.8514), "vdsh-s": (0.9801, 0.9804), "vdsh-sp": (0.9788, 0.9794)},
     "reuters20": {
@@ -109,4 +110,6 @@ def published(dataset: str, model: str, n_bits: int) -> float | None:
     0.7564
     """
     row = TABLE1.get(dataset, {}).get(model)
-    return row[BITS.index(n_bits)] if row and n_bits in BITS else None
+    if row is None or n_bits not in BITS:
+        return None
+    return row[BITS.index(n_bits)]

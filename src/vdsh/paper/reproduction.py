@@ -5,18 +5,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vdsh.codes import check_n_bits
-from vdsh.datasets import find
 from vdsh.errors import InputError, suggest
 from vdsh.files import new_file
 from vdsh.hashers import HASHERS
+from vdsh.hashers.vdsh.presets import PAPER
 from vdsh.paper import runner, tables
 from vdsh.paper.cells import Cell
+from vdsh.paper.datasets import find
 from vdsh.paper.reference import BITS, LATER, METHODS, OURS, published
 from vdsh.paper.results import Request, Results, Sheet, markdown, number, show
 from vdsh.paper.runner import Plan
-from vdsh.paper.settings import ABLATIONS, PAPER
+from vdsh.paper.settings import ABLATIONS
 
-SHARES = (1, 10, 50, 100)  # percent of the documents whose labels are seen
+# Percent of the documents whose labels are seen.
+SHARES = (1, 10, 50, 100)
 
 CORPORA = ("20newsgroups", "reuters20")
 ALL = Request((*CORPORA, "tmc", "rcv1"), BITS, ("linear", *OURS), (0, 1, 2))
@@ -27,12 +29,16 @@ FEW_LABELS = Request(CORPORA, (8, 32, 128), ("vdsh-s", "vdsh-sp"), (0, 1, 2))
 def defaults(request: Request, results: Results) -> Sheet:
     """Make the table of a corpus: the paper, its settings here, our defaults, later methods."""
     # The cells of the preset are table 1's: shown where they are there, not asked for.
-    (dataset,), first, rows = request.datasets, Results(results.folder, (0,)), []
+    (dataset,) = request.datasets
+    first_seed = Results(results.folder, (0,))
+    rows = []
     for model in request.models:
-        name, plain = METHODS.get(model, model), request.row(model)
+        name = METHODS.get(model, model)
         if model in PAPER:
-            rows.append([f"{name}, paper", *(number(published(*cell[:3])) for cell in plain)])
-            rows.append([f"{name}, paper's settings here", *first.shown(plain)])
+            cells = request.row(model)
+            printed = [published(cell.dataset, cell.model, cell.n_bits) for cell in cells]
+            rows.append([f"{name}, paper", *map(number, printed)])
+            rows.append([f"{name}, paper's settings here", *first_seed.shown(cells)])
         rows.append([f"**{name}, defaults**", *results.shown(request.row(model, preset="best"))])
     for name, numbers in LATER.items():
         values = dict(zip(BITS, numbers.get(dataset, ()), strict=False))
@@ -55,7 +61,8 @@ def ablation(request: Request, results: Results) -> Sheet:
 
 
 def _change(results: Results, cell: Cell, preset: str) -> str:
-    ours, other = results.precision(cell), results.precision(cell._replace(preset=preset))
+    ours = results.precision(cell)
+    other = results.precision(cell._replace(preset=preset))
     if ours is None or other is None:
         return show(other)
     return f"{show(other)} ({other.mean - ours.mean:+.3f})"
@@ -80,17 +87,33 @@ def _list(seeds: tuple[int, ...]) -> str:
 
 
 class Item(NamedTuple):
-    """A table or figure, of the paper or about our defaults."""
+    """A table or figure, of the paper or about our defaults.
 
-    defaults: Request  # all of it
-    sheet: Callable[[Request, Results], Sheet]  # one of its tables, from finished cells
-    draw: Callable[[Request, Results, Path], None] | None = None  # draws it to a file
-    by: str = "datasets"  # there is a table for each of these, or for each of the "bits"
+    Attributes
+    ----------
+    defaults : Request
+        All of it.
+    sheet : callable
+        Makes one of its tables from finished cells.
+    draw : callable, optional
+        Draws it to a file.
+    by : {"datasets", "bits"}
+        There is a table for each of these.
+    """
+
+    defaults: Request
+    sheet: Callable[[Request, Results], Sheet]
+    draw: Callable[[Request, Results, Path], None] | None = None
+    by: str = "datasets"
 
     def sheets(self, request: Request, results: Results) -> list[Sheet]:
         """Make its tables from finished cells."""
-        parts = [request._replace(**{self.by: (one,)}) for one in getattr(request, self.by)]
-        return [sheet for part in parts if (sheet := self.sheet(part, results)).rows]
+        sheets = []
+        for one in getattr(request, self.by):
+            sheet = self.sheet(request._replace(**{self.by: (one,)}), results)
+            if sheet.rows:
+                sheets.append(sheet)
+        return sheets
 
     def cells(self, request: Request) -> list[Cell]:
         """List the cells that its tables ask for."""
@@ -154,13 +177,16 @@ def reproduce(
     )
     failed = runner.run(item.cells(request), plan)
     results = Results(plan.results, request.seeds)
-    sheets, files = item.sheets(request, results), [out / f"{name}.md"]
+    sheets = item.sheets(request, results)
     out.mkdir(parents=True, exist_ok=True)
-    with new_file(files[0]) as text:
-        text.write_text(markdown(sheets) + "\n", encoding="utf-8")
+    text = out / f"{name}.md"
+    with new_file(text) as draft:
+        draft.write_text(markdown(sheets) + "\n", encoding="utf-8")
+    files = [text]
     if item.draw:
-        files.append(out / f"{name}.png")
-        item.draw(request, results, files[-1])
+        picture = out / f"{name}.png"
+        item.draw(request, results, picture)
+        files.append(picture)
     return Reproduced(sheets, files, failed)
 
 

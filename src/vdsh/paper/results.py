@@ -11,20 +11,24 @@ from rich.console import Console
 from rich.table import Table
 
 from vdsh.evaluation.significance import p_value
-from vdsh.paper import cells
-from vdsh.paper.cells import RADIUS, Cell
+from vdsh.paper import cell_files
+from vdsh.paper.cells import Cell, K
 from vdsh.paper.reference import DATASETS, METHODS, OURS
 
-LEVEL = 0.01  # of significance, as in the paper
+# Of significance, as in the paper.
+LEVEL = 0.01
 
 
 class Sheet(NamedTuple):
-    """A table whose cells are texts."""
+    """A table whose cells are texts.
+
+    Its note says what the reader must know to read it: the data, the marks.
+    """
 
     title: str
     header: list[str]
     rows: list[list[str]]
-    note: str = ""  # what the reader must know to read it: the data, the marks
+    note: str = ""
 
 
 class Request(NamedTuple):
@@ -56,70 +60,96 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A method's precision: the mean over seeds, and that of each query of all seeds."""
+    """A method's precision.
+
+    Attributes
+    ----------
+    mean : float
+        Over seeds.
+    per_query : ndarray of shape (n_queries,), or None
+        The queries of all seeds; None where the files do not keep them.
+    """
 
     mean: float
-    per_query: NDArray[np.float64]
+    per_query: NDArray[np.float64] | None
 
 
 class Results:
-    """The finished cells of a folder, or with none, no cells; `asked` has those asked for."""
+    """The finished cells of a folder; without a folder there are none.
+
+    `asked` has every cell that was asked for, finished or not: a table that is made of no results
+    says in this way which cells it needs.
+    """
 
     def __init__(self, folder: Path | None, seeds: Sequence[int]) -> None:
-        self.folder, self.seeds = folder, seeds
+        self.folder = folder
+        self.seeds = seeds
         self.asked: dict[Cell, dict[str, Any] | None] = {}
 
     def precision(self, cell: Cell, threshold: str = "") -> Outcome | None:
         """Return precision at 100; by default with the threshold that validation chose."""
-        return self._outcome(cell, "precision", "precision@{k} {threshold}", threshold)
+        means = []
+        per_query = []
+        for record in self.of_seeds(cell):
+            name = threshold or record["threshold"]
+            means.append(record["precision"][name])
+            per_query.append(record["per_query_permille"].get(name))
+        if not means:
+            return None
+        kept = [values for values in per_query if values is not None]
+        is_complete = len(kept) == len(per_query)
+        values = np.concatenate(kept) / 1000 if is_complete else None
+        return Outcome(float(np.mean(means)), values)
+
+    def radius_precision(self, cell: Cell) -> float | None:
+        """Return precision within the radius; a query that finds nothing counts as 0."""
+        records = self.of_seeds(cell)
+        if not records:
+            return None
+        values = [record["radius_precision"][record["threshold"]] for record in records]
+        return float(np.mean(values))
 
     def shown(self, cells: Iterable[Cell]) -> list[str]:
         """Write the precision of some cells, or dashes where they were not run."""
         return [show(self.precision(cell)) for cell in cells]
 
-    def radius_precision(self, cell: Cell) -> Outcome | None:
-        """Return precision within the radius; a query that finds nothing counts as 0."""
-        return self._outcome(cell, "radius_precision", f"precision<={RADIUS}")
-
-    def data(self, wanted: Sequence[Cell]) -> str:
+    def data(self, cells: Sequence[Cell]) -> str:
         """Describe the data behind some cells, for the note below a table."""
-        found = [result for cell in wanted for result in self.of_seeds(cell)]
-        notes = _of_any_seed(result["data"] for result in found)
-        few = {result["k"] for result in found if result["k"] < cells.K}
-        notes |= {f"only {k} documents to find, so precision at {k}" for k in few}
-        unlabelled = {result["unlabelled"] for result in found} - {0}
-        notes |= {f"{n:,} documents without labels were not judged" for n in unlabelled}
+        records = [record for cell in cells for record in self.of_seeds(cell)]
+        notes = _of_any_seed(record["data"] for record in records)
+        for k in {record["k"] for record in records if record["k"] < K}:
+            notes.add(f"only {k} documents to find, so precision at {k}")
+        for n_unlabelled in {record["unlabelled"] for record in records} - {0}:
+            notes.add(f"{n_unlabelled:,} documents without labels were not judged")
         return "; ".join(sorted(notes))
 
     def best_baseline(self, cell: Cell, models: Sequence[str]) -> Outcome | None:
         """Return the best of the methods that are not ours, for the same corpus and length."""
-        rivals = [m for m in models if m not in OURS and m in METHODS]
-        found = [self.precision(cell._replace(model=model)) for model in rivals]
-        return max((f for f in found if f), key=lambda outcome: outcome.mean, default=None)
+        rivals = [model for model in models if model not in OURS and model in METHODS]
+        outcomes = [self.precision(cell._replace(model=model)) for model in rivals]
+        finished = [outcome for outcome in outcomes if outcome is not None]
+        return max(finished, key=lambda outcome: outcome.mean, default=None)
 
     def of_seeds(self, cell: Cell) -> list[dict[str, Any]]:
         """Read what was recorded of a cell, seed by seed."""
-        wanted = [cell._replace(seed=seed) for seed in self.seeds]
-        for one in wanted:
+        records = []
+        for seed in self.seeds:
+            one = cell._replace(seed=seed)
             if one not in self.asked:
-                self.asked[one] = cells.read(self.folder, one) if self.folder else None
-        return [result for one in wanted if (result := self.asked[one]) is not None]
-
-    def _outcome(
-        self, cell: Cell, measure: str, per_query: str, threshold: str = ""
-    ) -> Outcome | None:
-        means, values = [], []
-        for result in self.of_seeds(cell):
-            name = threshold or result["threshold"]
-            means.append(result[measure][name])
-            key = per_query.format(k=result["k"], threshold=name)
-            values.append(result["per_query_permille"][key])
-        return Outcome(float(np.mean(means)), np.concatenate(values) / 1000) if means else None
+                self.asked[one] = cell_files.read(self.folder, one) if self.folder else None
+            record = self.asked[one]
+            if record is not None:
+                records.append(record)
+        return records
 
 
 def is_better(first: Outcome, second: Outcome) -> bool:
     """Tell whether the first is significantly better (paired t-test, p < 0.01)."""
-    return first.mean > second.mean and p_value(first.per_query, second.per_query) < LEVEL
+    if first.mean <= second.mean:
+        return False
+    if first.per_query is None or second.per_query is None:
+        return False
+    return p_value(first.per_query, second.per_query) < LEVEL
 
 
 def _of_any_seed(notes: Iterable[str]) -> set[str]:
@@ -128,14 +158,18 @@ def _of_any_seed(notes: Iterable[str]) -> set[str]:
     >>> _of_any_seed(["random split, seed 0", "random split, seed 1"])
     {'random split, seeds 0, 1'}
     """
-    seeds = defaultdict[str, set[str]](set)
+    seeds_by_text = defaultdict[str, set[str]](set)
     for note in notes:
         text, _, seed = note.partition(", seed ")
-        seeds[text].add(seed)
-    return {
-        text + (f", seed{'s' * (len(found) > 1)} {', '.join(sorted(found))}" if any(found) else "")
-        for text, found in seeds.items()
-    }
+        seeds_by_text[text].add(seed)
+    joined = set()
+    for text, seeds in seeds_by_text.items():
+        if any(seeds):
+            name = "seeds" if len(seeds) > 1 else "seed"
+            joined.add(f"{text}, {name} {', '.join(sorted(seeds))}")
+        else:
+            joined.add(text)
+    return joined
 
 
 def show(outcome: Outcome | None) -> str:
@@ -166,7 +200,10 @@ def markdown(sheets: Sequence[Sheet], *, level: int = 3) -> str:
     for sheet in sheets:
         header, *rows = (f"| {' | '.join(row)} |" for row in (sheet.header, *sheet.rows))
         table = "\n".join([header, "|---" * len(sheet.header) + "|", *rows])
-        parts += [f"{'#' * level} {sheet.title}", table, *([sheet.note] if sheet.note else [])]
+        parts.append(f"{'#' * level} {sheet.title}")
+        parts.append(table)
+        if sheet.note:
+            parts.append(sheet.note)
     return "\n\n".join(parts)
 
 

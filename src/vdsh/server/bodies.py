@@ -6,6 +6,7 @@ first error ends the search for others.
 
 from contextlib import suppress
 from dataclasses import dataclass
+from reprlib import repr as short
 from typing import Annotated, Any, Literal, NamedTuple, Self
 from warnings import catch_warnings, simplefilter
 
@@ -85,7 +86,9 @@ class Body(BaseModel):
     def _check_names(cls, fields: Any) -> Any:
         for name in fields if isinstance(fields, dict) else ():
             if name not in cls.model_fields:
-                raise ValueError(f"There is no field '{name}'. See /docs for the fields there are.")
+                raise ValueError(
+                    f"There is no field {short(name)}. See /docs for the fields there are."
+                )
         return fields
 
 

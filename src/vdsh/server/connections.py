@@ -30,6 +30,7 @@ GRACE = 1.0  # seconds in which a request that is on its way is taken when the s
 LINGER = 2.0  # seconds to read on after a head that is too large, so that the client sees why
 MOST_HEADERS = 100
 MOST_BYTES = 2**16  # of a head, and of what comes along with a body
+SLICE = 2**12  # bytes of a head that are parsed at a time
 CHUNK_COST = 8  # bytes that may come along with each byte of a body
 MOST_QUEUED = 50  # requests that a client sends ahead, before the answers to those before
 MOST_REQUESTS = 2000  # on one connection; then its client comes back, perhaps to a newer worker
@@ -61,6 +62,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._deaf = False  # nothing more is read
         self._in_body = False  # of a request, or in the trailers behind it
         self._n_bytes = 0  # of this request, less what its body accounts for
+        self._n_head = 0  # bytes of the parts of this request's head
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect a request soon."""
@@ -76,15 +78,22 @@ class PatientProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Expect the rest of a request's head soon after its beginning."""
+        """Expect the rest of a request's head soon after its beginning.
+
+        A head is parsed slice by slice: its end begins a new count, so a large one that came all
+        at once would not be noticed. A body is taken whole.
+        """
         if self._deaf:
             return
         if self.cycle is None or self.cycle.response_complete:
             self._expect(HEAD, self.config.client_seconds)
-        self._n_bytes += len(data)
-        super().data_received(data)
-        if self._n_bytes > MOST_BYTES:
-            self._refuse()
+        while data and not self._deaf and not self.transport.is_closing():
+            size = len(data) if self._in_body else SLICE
+            self._n_bytes += min(size, len(data))
+            super().data_received(data[:size])
+            if self._n_bytes > MOST_BYTES:
+                self._refuse()
+            data = data[size:]
 
     def on_message_begin(self) -> None:
         """Count the requests of a connection; it ends after those that are queued, if too many."""
@@ -93,16 +102,24 @@ class PatientProtocol(HttpToolsProtocol):
             raise ValueError("too many requests sent ahead")  # ends the parsing of what has come
         super().on_message_begin()
         self._n_requests += 1
+        self._n_head = len("  HTTP/1.1\r\n\r\n")
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the address."""
+        self._count_head(len(url))
+        super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, or a trailer after a body, while there are few."""
         if len(self.headers) >= MOST_HEADERS:
             self._refuse()
             raise ValueError(TOO_LARGE)  # ends the parsing of what has come
+        self._count_head(len(name) + len(value) + len(": \r\n"))
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Start with the request."""
+        self._count_head(len(self.parser.get_method()))
         self._came(HEAD)
         super().on_headers_complete()
         self._in_body = True
@@ -148,11 +165,24 @@ class PatientProtocol(HttpToolsProtocol):
         self._came(READING)
         super().resume_writing()
 
+    def _count_head(self, n_bytes: int) -> None:
+        self._n_head += n_bytes
+        if self._n_head > MOST_BYTES:
+            self._refuse()
+            raise ValueError(TOO_LARGE)  # ends the parsing of what has come
+
     def _refuse(self) -> None:
-        """Answer 431 and hang up; what still comes is thrown away."""
+        """Answer 431 and hang up; what still comes is thrown away.
+
+        Requests sent before this one are answered first, and then there is nothing but the end.
+        """
         if self.transport.is_closing() or self._deaf:
             return
         self._deaf = True
+        is_asked = self.cycle is not None and not self.cycle.response_complete
+        if is_asked and not self._in_body:
+            self.cycle.keep_alive = False
+            return
         self._expect(LEAVING, LINGER)
         if self._in_body and self.cycle.response_started:
             self.transport.close()

@@ -4,8 +4,10 @@ The SDK takes a second to import, so that is done when somebody asks.
 """
 
 import asyncio
+import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, starmap
 from typing import Annotated, Any
@@ -17,12 +19,14 @@ from pydantic.json_schema import SkipJsonSchema
 from starlette.types import Receive, Scope, Send
 
 from vdsh import __version__
+from vdsh.cancel import while_wanted
 from vdsh.errors import InputError, VdshError
 from vdsh.server.asked import find_document, read_query
 from vdsh.server.bodies import Body, DocumentsBody, Id, Query, Text, Where, name_limits
 from vdsh.server.json_routes import Refused, complaint, find_status, without_paths
 from vdsh.server.service import Service, opened
 from vdsh.store import Hit, Hits, Store
+from vdsh.store.hits import relation
 from vdsh.store.searching import distinct
 
 INSTRUCTIONS = (
@@ -142,17 +146,20 @@ async def _find(query: Query, body: _Finding, services: Services) -> Answer:
             hits[:] = [hit for hit in hits if hit.id != query.id][:n]
             return hits
 
-        hits, lines, found = distinct(others, body.k), list[str](), list[dict[str, Any]]()
-        for hit in hits:
+        hits, lines, found = distinct(others, body.k), [""], list[dict[str, Any]]()
+        for hit in while_wanted(hits):
             fields: dict[str, Any] = {"id": hit.id}
             fields |= {} if hit.score is None else {"score": round(hit.score, 3)}
+            fields |= {"related": relation(hit).rstrip(":")} if hit.related else {}
             fields |= {"copies": hit.copies} if hit.copies else {}
             fields |= {"passage": hit.passage(PASSAGE), **_about(hit)}
             found.append(fields)
             end = f" ({hit.copies:,} more like it)" if hit.copies else ""
+            if relation(hit) not in lines:  # a heading, before the first hit below it
+                lines.append(relation(hit))
             lines.append(f"{hit.id} {fields['labels'] or ''}{end}\n  {fields['passage']}")
         note = hits.warning or ("" if hits else "Nothing was found.")
-        return "\n".join([*lines, note]), {"hits": found} | ({"note": note} if note else {})
+        return "\n".join([*lines[1:], note]), {"hits": found} | ({"note": note} if note else {})
 
     return await _chosen(body, services).pool.call(work)
 
@@ -235,7 +242,73 @@ async def serve_stdio(services: Services) -> None:
     server = make_server(services)
     with opened(services):
         async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+            messages = _Messages(read, write)
+            await server.run(messages, write, server.create_initialization_options())
+
+
+class _Messages:
+    """The messages that come in; what is none is answered with an error, which the SDK leaves out.
+
+    The SDK goes through it as through its own stream.
+    """
+
+    def __init__(self, read: Any, write: Any) -> None:
+        self._read = read
+        self._write = write
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._read, name)
+
+    async def __aenter__(self) -> "_Messages":
+        await self._read.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._read.__aexit__(*error)
+
+    def __aiter__(self) -> "_Messages":
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self._next(self._read.__anext__)
+
+    async def receive(self) -> Any:
+        return await self._next(self._read.receive)
+
+    async def _next(self, receive: Callable[[], Awaitable[Any]]) -> Any:
+        from mcp.shared.message import SessionMessage
+
+        while isinstance(item := await receive(), Exception):
+            if (refusal := _refuse(item)) is not None:
+                await self._write.send(SessionMessage(refusal))
+        return item
+
+
+def _refuse(error: Exception) -> Any:
+    """Answer a line that is no message: with its id where it has one; None for an empty line."""
+    from mcp import types
+
+    errors: list[Any] = error.errors() if isinstance(error, ValidationError) else []
+    broken = next((one for one in errors if one["type"] == "json_invalid"), None)
+    message: Any = None
+    if broken is not None:
+        line = broken["input"]
+        if not line.strip():
+            return None
+        code = types.PARSE_ERROR
+        sentence = f"The message is not valid JSON: {broken['ctx']['error']}."
+        with suppress(ValueError, RecursionError):  # Python takes half a surrogate pair
+            message = json.loads(line)
+    else:
+        code = types.INVALID_REQUEST
+        sentence = "The message is not a request of JSON-RPC 2.0."
+        # Of what lacks a field, pydantic gives the whole.
+        whole = (one["input"] for one in errors if one["type"] == "missing")
+        message = next(whole, None)
+    id = message.get("id") if isinstance(message, dict) else None
+    is_id = type(id) is int or (isinstance(id, str) and id.isprintable())
+    told = types.ErrorData(code=code, message=sentence)
+    return types.JSONRPCError(jsonrpc="2.0", id=id if is_id else None, error=told)
 
 
 @dataclass(eq=False)

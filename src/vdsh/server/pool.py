@@ -7,13 +7,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any, TypeVar
 
 from vdsh import corpus_map
+from vdsh.cancel import check_wanted, given_up_by
 from vdsh.errors import DamageError, VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
@@ -76,8 +78,14 @@ class StorePool:
         return None
 
     def has_map(self) -> bool:
-        """Say whether `vdsh research map` was run on the store."""
-        return Path(self.path, corpus_map.FILE).exists()
+        """Say whether there is a map of the store, and of the model that it has now."""
+        path = Path(self.path, corpus_map.FILE)
+        try:
+            changed = path.stat().st_mtime_ns
+        except OSError:
+            return False
+        made_by = self.memo("model of the map", changed, lambda: corpus_map.model_of(path))
+        return made_by == self.model.fingerprint
 
     def memo(self, what: str, version: Any, make: Callable[[], T]) -> T:
         """Return the thing of that version; what is kept of another one is forgotten."""
@@ -121,20 +129,30 @@ class StorePool:
 
         It is run again where the store got another model meanwhile.
         """
+        return await self._answer(partial(self._run, work))
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        """Run `work()`, which needs no handle, in a thread; it is given up as in `call`."""
+
+        def run(question: _Question) -> T:
+            with given_up_by(question.given_up):
+                check_wanted()
+                return work()
+
+        return await self._answer(run)
+
+    async def _answer(self, run: "Callable[[_Question], T]") -> T:
         question = _Question()
         self._questions.add(question)
-        running = self._threads.submit(self._run, work, question)
+        running = self._threads.submit(run, question)
         running.add_done_callback(lambda _: self._questions.discard(question))
         try:
             return await asyncio.wrap_future(running)
         except asyncio.CancelledError:
+            question.given_up.set()
             # In a thread: a database elsewhere is asked over the network to give up.
             Thread(target=self._give_up, args=({question},), daemon=True).start()
             raise
-
-    async def compute(self, work: Callable[[], T]) -> T:
-        """Run `work()`, which needs no handle, in a thread; it should be short."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def _give_up(self, questions: "set[_Question]", deadline: float = inf) -> None:
         """Interrupt questions until they end: one may just be between two statements."""
@@ -150,7 +168,9 @@ class StorePool:
         with question.lock:
             question.handle = handle
         try:
-            return self._with_one_model(work, handle)
+            with given_up_by(question.given_up):
+                check_wanted()
+                return self._with_one_model(work, handle)
         except DamageError:
             self._damaged = True
             raise
@@ -175,10 +195,12 @@ class _Question:
     """Something asked of the store, from when it waits for a handle until its thread is done."""
 
     handle: Store | None = None  # that one, and no other question's, is interrupted
+    given_up: Event = field(default_factory=Event)  # what works in Python looks here
     lock: Lock = field(default_factory=Lock)
 
     def interrupt(self) -> None:
         """Make the store give it up, if it is being answered."""
+        self.given_up.set()
         with self.lock:
             if self.handle is not None:
                 self.handle.interrupt()

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter
 from pydantic import Field
 
 from vdsh import __version__
+from vdsh.cancel import while_wanted
 from vdsh.codes import Codes, to_hex
 from vdsh.corpus_map import MOST_VALUES, small_fields, title
 from vdsh.documents import Document
@@ -41,7 +42,16 @@ MOST_CHARACTERS = 2**25  # of the texts of an answer
 SAMPLE, MOST_FIELDS, SECONDS = 300, 5, 1.0
 TOGETHER = 16  # texts that are encoded at a time
 
-Asked = tuple[Codes | Query, Hits, Model]  # what was looked for and found, by which model
+
+class Asked(NamedTuple):
+    """What was looked for and found, by which model, and the fields of the answer."""
+
+    query: Codes | Query
+    hits: Hits
+    model: Model
+    fields: dict[str, Any]
+
+
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
 INFO: dict[str, Any] = {
@@ -124,7 +134,8 @@ async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
         ask = partial(store.search, query, where=body.where, rank=body.rank, strict=body.strict)
         # Who looks at a document wants to know of its copies.
         is_shown = body.highlight and body.id is None
-        return query, distinct(ask, body.k) if is_shown else ask(body.k), store.model
+        hits = distinct(ask, body.k) if is_shown else ask(body.k)
+        return Asked(query, hits, store.model, _fields(query, hits))
 
     asked = await service.pool.call(work)
     return Json(await tell(body, service.pool, asked))
@@ -154,7 +165,7 @@ async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
     def work(store: Store) -> tuple[Asked, int]:
         query = read_query(store, body)
         hits, total = store.within_at_most(query, body.radius, body.limit, where=body.where)
-        return (query, hits, store.model), total
+        return Asked(query, hits, store.model, _fields(query, hits)), total
 
     asked, total = await service.pool.call(work)
     return Json(await tell(body, service.pool, asked) | {"total": total})
@@ -196,7 +207,7 @@ def _fields(query: Codes | Query, hits: Hits) -> dict[str, Any]:
             f"{len(hits):,} hits have {n_characters:,}: ask for fewer."
         )
     about = {"code": to_hex(_code(query)[None])[0], **hits.about_query()}
-    return about | {"hits": [hit.as_fields() for hit in hits]}
+    return about | {"hits": [hit.as_fields() for hit in while_wanted(hits)]}
 
 
 def _code(query: Codes | Query) -> Codes:
@@ -211,8 +222,8 @@ async def tell(
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
     goes on after the time for an answer is over.
     """
-    query, hits, model = asked
-    answer, shown = _fields(query, hits), list[Highlight]()
+    query, hits, model, answer = asked
+    shown = list[Highlight]()
     if not body.highlight:
         return answer
     words = query.words if isinstance(query, Query) and query.has_words else None
@@ -221,7 +232,8 @@ async def tell(
     made = await pool.compute(lambda: Highlighter(model, _code(query), text, phrases, spoken))
     made.wanted.update(spoken.stems(list(hits.meant.values())))
     for some in portions([hit.text[slice(*_section(hit))] for hit in hits]):
-        shown += await pool.compute(partial(made.show, some))
+        telling = [hit.words for hit in hits[len(shown) : len(shown) + len(some)]]
+        shown += await pool.compute(partial(made.show, some, telling))
     for fields, hit, one in zip(answer["hits"], hits, shown, strict=True):
         fields |= {"title": _title(hit)} | _shown(hit, one)
     if (explanation := await pool.compute(made.explain)) is not None:

@@ -1,11 +1,16 @@
 """Where a store is: the path of a folder, or the URL of an engine."""
 
+import os
 import re
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from vdsh.errors import InputError, suggest
+from vdsh.files import data_folder
+from vdsh.persistence import MANIFEST
 
+STORE_FILE = "store.sqlite"  # which a folder with a store has
 SCHEMES = ("milvus", "milvus-lite", "postgresql")
 ALIASES = {"postgres": "postgresql"}
 FORMS = "milvus://host:19530/collection, milvus-lite:file.db, postgresql://host/database?table=name"
@@ -41,6 +46,55 @@ class Address(NamedTuple):
         login = f"{quote(self.user, safe='')}{password}@" if self.user or password else ""
         query = f"?{urlencode(kept, quote_via=quote)}" if kept else ""
         return f"{self.scheme}://{login}{self.place}/{quote(self.name)}{query}"
+
+
+class Place(NamedTuple):
+    """Where the store is that a person named, and what to tell that person about it."""
+
+    path: str  # or URL
+    hint: str = ""
+
+
+def find_place(given: str) -> Place:
+    """Say where the store is that was named on the command line.
+
+    A name alone, such as `notes`, is a store in the user's data folder (`vdsh.files.data_folder`).
+    What has a separator, `.` and `..` are paths, and URLs are URLs. A store or a model that lies in
+    the current folder under that name is taken all the same.
+    """
+    if not is_bare_name(given):
+        return Place(given)
+    folder = data_folder()
+    inside, here = folder / given, Path(given)
+    if (here / STORE_FILE).is_file() and here.absolute() != inside:
+        return Place(
+            given,
+            f"Hint: '{given}' is taken for the store in this folder. Write ./{given} for it; a "
+            f"name alone means a store in {folder}.",
+        )
+    return Place(given if (here / MANIFEST).is_file() else str(inside))
+
+
+def is_bare_name(given: str) -> bool:
+    """Say whether this is a name and neither a path nor a URL.
+
+    >>> list(map(is_bare_name, ["notes", "./notes", "~", "..", "postgres:x", "milvus-lite:a.db"]))
+    [True, False, False, False, False, False]
+    """
+    if not given or given in (".", "..", "~") or "\0" in given:
+        return False
+    is_url = URL.match(given) or HALF_A_URL.match(given)
+    return not is_url and not {"/", os.sep} & set(given) and not Path(given).drive
+
+
+def short_name(path: str) -> str:
+    """Write the path of a store as shortly as the command line takes it.
+
+    >>> short_name("./notes"), short_name(str(data_folder() / "notes"))
+    ('./notes', 'notes')
+    """
+    name = Path(path).name
+    return name if is_bare_name(name) and find_place(name).path == path else path
 
 
 def read_address(path: str) -> Address | None:

@@ -14,6 +14,7 @@ from vdsh.errors import EngineError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
 from vdsh.retrieval import Query, Ranking
+from vdsh.store.addresses import STORE_FILE
 from vdsh.store.hits import pages
 from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
@@ -28,9 +29,9 @@ class ModelChangedError(EngineError):
         super().__init__(message)
 
 
-FORMAT = 4  # of what a store says about itself, and of its tables
+FORMAT = 5  # of what a store says about itself, and of its tables
 # Of a store in a folder, and of its backup: the database, and what may lie beside it.
-PARTS = ("store.sqlite", "map.safetensors", "examples.txt")
+PARTS = (STORE_FILE, "map.safetensors", "examples.txt")
 PAGE = 10_000  # codes that are read at a time
 
 Progress = Callable[[int, int], None]  # called with what is done and all that there is to do
@@ -132,7 +133,7 @@ class Engine(ABC):
     read_only: bool = False
     _language: Language | None = None  # of the words, once it is known
     own_tool: str = ""  # which tool of the engine's own makes copies of it and gives back space
-    # Holds a lock of a name, as a context: True where no other has it.
+    # Holds a lock of a name, as a context: True where no other has it. Milvus has no locks.
     hold: Callable[[str], AbstractContextManager[bool]] | None = None
     # Gives the n documents that were written last, where that is known.
     written: Callable[[int], list[Stored]] | None = None
@@ -174,6 +175,10 @@ class Engine(ABC):
     @abstractmethod
     def look_up(self, ids: Sequence[str]) -> list[Stored]:
         """Return the documents of some ids, in any order."""
+
+    @abstractmethod
+    def present(self, ids: Sequence[str]) -> set[str]:
+        """Return which of some ids have a document."""
 
     @abstractmethod
     def count(self, where: Tree | None) -> int:

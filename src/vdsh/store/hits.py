@@ -5,9 +5,8 @@ from shutil import get_terminal_size
 from typing import Any, NamedTuple, TypeVar
 
 from vdsh.documents import Document
-from vdsh.documents.split import place_of
 from vdsh.retrieval import Ranking
-from vdsh.store.rows import searched_text
+from vdsh.store.rows import searched_head
 from vdsh.words.passages import DOTS, LENGTH, Fragment, n_cells, one_line, show_passage
 
 _MOST_SHOWN = 8  # words in a sentence
@@ -16,6 +15,7 @@ WIDTH = 100  # where there is no terminal
 _LEAST = 40  # places for a passage; where there are fewer, it has a line of its own
 _GAP = "  "
 RELATED = "Related, without these words:"
+PARTS = "With parts of it only:"
 
 
 Page = TypeVar("Page", list[tuple[Document, bytes]], list[tuple[str, bytes]])
@@ -53,11 +53,15 @@ class Hit(NamedTuple):
     score : float or None
         By words and code together, from 0 to 1, where hits were ranked so.
     words : tuple of str
-        Words of the document that are forms of the query's, where hits were ranked so.
+        Forms of the query's words in its best passage, or in its title or name, where hits were
+        ranked so: a name such as `foo.bar` first, then the word that the fewest documents have.
     section : tuple of (int, int)
-        Where the best passage of a long text begins and ends, in characters; (0, 0) for others.
+        Where the best passage of a long text begins and ends, in characters, or that with the
+        phrase that was asked for; (0, 0) for others.
     related : bool
-        Whether it has no word of the query, or a score of less than half the best.
+        Whether it lacks what was asked for: it has no word of the query, or only parts of the name
+        or the phrase that the query is. Where a vector was looked for, such a hit is related only
+        if its score is less than half the best.
     copies : int
         How many more hits have the very same text, where people are shown only the first.
     """
@@ -96,10 +100,11 @@ class Hit(NamedTuple):
 
     def pieces(self, width: int = LENGTH, words: Collection[str] | None = None) -> list[Fragment]:
         """Return the passage in pieces, each with whether it is a word of the query."""
+        ranked = words is None
         wanted, (start, stop) = self.words if words is None else words, self.section
         if not stop:
-            return show_passage(self.text, wanted, width)
-        shown = show_passage(self.text[start:stop], wanted, width)
+            return show_passage(self.text, wanted, width, ranked=ranked)
+        shown = show_passage(self.text[start:stop], wanted, width, ranked=ranked)
         before = [Fragment(DOTS)] if start and shown[:1] != [Fragment(DOTS)] else []
         return [*before, *shown]
 
@@ -111,6 +116,8 @@ class Hit(NamedTuple):
         found = [text for text, marked in self.pieces() if marked]
         start, stop = self.section
         at = self.text.find(found[0], start, stop or None) if found else start
+        from vdsh.documents.split import place_of
+
         return place_of(self.text, max(at, start))
 
     def as_fields(self) -> dict[str, Any]:
@@ -152,7 +159,6 @@ def ranked_hits(
     """
     hits = []
     for i, (document, code) in enumerate(documents):
-        start, stop = (0, 0) if ranking.spans is None else ranking.spans[i].tolist()
         hits.append(
             Hit(
                 id=document.id,
@@ -164,19 +170,19 @@ def ranked_hits(
                 code=code.hex(),
                 score=None if ranking.scores is None else float(ranking.scores[i]),
                 words=() if words is None else tuple(words[i]),
-                section=_section(document, start, stop),
+                section=section_of(ranking, i, document),
                 related=False if ranking.related is None else bool(ranking.related[i]),
             )
         )
     return hits
 
 
-def _section(document: Document, start: int, stop: int) -> tuple[int, int]:
-    """Return where a passage of what is searched lies in the text itself."""
+def section_of(ranking: Ranking, i: int, document: Document) -> tuple[int, int]:
+    """Say where in its text the best passage of a long document is; (0, 0) for others."""
+    start, stop = (0, 0) if ranking.spans is None else ranking.spans[i].tolist()
     if not stop:
         return 0, 0
-    searched = searched_text(document.id, document.text, document.metadata)
-    before_text = len(searched) - len(document.text)
+    before_text = len(searched_head(document.id, document.text, document.metadata))
     return max(0, start - before_text), max(0, stop - before_text)
 
 
@@ -205,6 +211,8 @@ class Hits(list[Hit]):
         Whether no document has what is in quotes, so that all words were looked for.
     meant : mapping of str to str, optional
         Words that no document has, with those that were looked for instead.
+    absent : iterable of str
+        Names such as `foo.bar` that no document has.
 
     Attributes
     ----------
@@ -223,13 +231,21 @@ class Hits(list[Hit]):
         by_words: bool = False,
         unquoted: bool = False,
         meant: Mapping[str, str] | None = None,
+        absent: Iterable[str] = (),
     ) -> None:
         super().__init__(hits)
         self.meant = dict(meant or {})
         self.unknown = [word for word in unknown if word not in self.meant]
-        about = _describe_unknown(self.unknown, empty=empty, by_words=by_words)
-        quotes = _UNQUOTED if unquoted else None
-        self.warning = " ".join(filter(None, [quotes, _describe_meant(self.meant), about])) or None
+        absent = list(absent)
+        with_parts = any(hit.related and hit.words for hit in self)
+        not_said = [word for word in self.unknown if not _is_part(word, absent)]
+        sentences = [
+            _UNQUOTED if unquoted else None,
+            _describe_meant(self.meant),
+            _describe_absent(absent, with_parts=with_parts),
+            _describe_unknown(not_said, empty=empty and not absent, by_words=by_words),
+        ]
+        self.warning = " ".join(filter(None, sentences)) or None
 
     def __repr__(self) -> str:
         width = get_terminal_size((WIDTH, 0)).columns
@@ -279,6 +295,23 @@ def _describe_meant(meant: Mapping[str, str]) -> str:
     return f"Did you mean {words}? No document has {typed}."
 
 
+def _is_part(word: str, names: Iterable[str]) -> bool:
+    return any(word in name.lower() for name in names)
+
+
+def _describe_absent(names: Sequence[str], *, with_parts: bool) -> str:
+    """Say which names no document has.
+
+    >>> _describe_absent(["E_TIMEOUT"], with_parts=True)
+    "No document has 'E_TIMEOUT'. These have parts of it."
+    """
+    if not names:
+        return ""
+    listed = ", ".join(f"'{name}'" for name in names[:_MOST_SHOWN])
+    parts = f" These have parts of {'it' if len(names) == 1 else 'them'}." if with_parts else ""
+    return f"No document has {listed}.{parts}"
+
+
 def _describe_unknown(words: list[str], *, empty: bool, by_words: bool = False) -> str | None:
     """Say in a sentence which words of a query are not known.
 
@@ -308,7 +341,7 @@ def table(
 ) -> list[list[Fragment]]:
     """Lay hits out in lines: score or distance, id, labels where there are some, best passage.
 
-    Those that are only related come last, below a line that says so.
+    Those that lack what was asked for come last, below a line that says how they are related.
     `width`: places in a line. `words`: what to mark; by default the words of the query that each
     hit is known to have.
     """
@@ -324,8 +357,23 @@ def table(
         [Fragment(start), *hit.pieces(room - len(end), words), *([Fragment(end)] if end else [])]
         for hit, start, end in zip(hits, starts, ends, strict=True)
     ]
-    at = next((i for i, hit in enumerate(hits) if hit.related), len(lines))
-    return lines if at == len(lines) else [*lines[:at], [Fragment(RELATED)], *lines[at:]]
+    for kind in (RELATED, PARTS):
+        at = next((i for i, hit in enumerate(hits) if relation(hit) == kind), len(hits))
+        lines[at:at] = [[Fragment(kind)]] if at < len(hits) else []
+    return lines
+
+
+def relation(hit: Hit) -> str:
+    """Say how a hit is related that lacks what was asked for; "" for those that have it."""
+    if not hit.related:
+        return ""
+    return PARTS if hit.words else RELATED
+
+
+def row(hit: Hit, words: Collection[str] | None = None) -> tuple[str, str, str, str]:
+    """Give number, id, labels and passage of a hit: the cells of a line, none of them cut."""
+    copies = f" ({hit.copies:,} more like it)" if hit.copies else ""
+    return _number(hit), hit.id, ", ".join(hit.labels or ()), hit.passage(words=words) + copies
 
 
 def _starts(hits: Sequence[Hit], id_width: int, label_width: int) -> list[str]:

@@ -5,6 +5,8 @@ from vdsh.model import Model
 from vdsh.store.engine import Engine
 from vdsh.store.reindex import PREVIOUS, Report, check_previous, check_takes_texts
 
+CHANGES_MODEL = "Another process is learning codes for, encoding or compacting"
+
 
 def embedder_to_learn_with(model: Model, given: str | None, shown: str) -> str | None:
     """Name the embedding model to learn with: the given one, or the one that a store has.

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from vdsh.store.model import StoreModel
 from vdsh.store.rows import read_codes
 
 ABOUT, DRAFT = "backup.json", "draft"
+DOCUMENTS = 1000  # of a server, that are read at a time
 
 
 def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict[str, Any]:
@@ -60,6 +60,9 @@ def find_problems(engine: Engine, model: StoreModel, sample: int) -> list[str]:
     try:
         if engine.maintenance is not None:
             found.extend(engine.maintenance.problems())
+        else:
+            for _ in pages(lambda last: engine.page(last, DOCUMENTS), ""):
+                pass  # each that is read is compared with its check sum
         for page in pages(lambda last: engine.code_page(last, PAGE, of), ""):
             ids += read_codes(page, model.n_bits // 8)[0]
         found += _wrong_codes(engine, model, ids, sample)
@@ -101,6 +104,8 @@ def write_backup(
         engine.maintenance.copy_to(folder, progress)
         parts = [name for name in PARTS if (folder / name).is_file()]
         (folder / ABOUT).write_text(json.dumps({"vdsh": "backup", "parts": parts}))
+        import tarfile
+
         with tarfile.open(folder / DRAFT, "w") as archive:
             for part in (ABOUT, *parts):
                 archive.add(folder / part, part)

@@ -2,9 +2,7 @@
 
 import json
 import os
-import re
 import shutil
-import tarfile
 import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -28,14 +26,18 @@ from vdsh.text.languages import language as find_stems
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
-# What a store says about itself, the format first.
-META = {
-    "format": "[0-9]{1,9}",
-    "uuid": "[0-9a-f]{32}",
-    "n_bits": "|".join(str(n) for n in range(0, MAX_BITS + 1, 8)),
-    "fingerprint": "[0-9a-f]{64}",
-    "previous": "([0-9a-f]{64})?",
-    "language": "[a-z]{0,30}",
+HEX_DIGITS = set("0123456789abcdef")
+N_BITS = {str(n) for n in range(0, MAX_BITS + 1, 8)}
+# What a store says about itself, the format first, and what each value must be like.
+META: dict[str, Callable[[str], bool]] = {
+    "format": lambda value: value.isascii() and value.isdecimal() and len(value) < 10,
+    "uuid": lambda value: len(value) == 32 and set(value) <= HEX_DIGITS,
+    "n_bits": lambda value: value in N_BITS,
+    "fingerprint": lambda value: len(value) == 64 and set(value) <= HEX_DIGITS,
+    "previous": lambda value: len(value) in (0, 64) and set(value) <= HEX_DIGITS,
+    "language": lambda value: (
+        not value or (value.isascii() and value.isalpha() and value.islower())
+    ),
 }
 MOST_ABOUT = 10_000  # bytes
 
@@ -131,9 +133,9 @@ def _new_meta(model: Model, language: str | None) -> dict[str, str]:
 
 def _check_meta(shown: str, meta: Mapping[str, Any]) -> None:
     """Raise unless a store says about itself what `_new_meta` wrote: names of files come of it."""
-    for name, pattern in META.items():
+    for name, is_right in META.items():
         value = meta.get(name, "")
-        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        if not isinstance(value, str) or not is_right(value):
             raise FolderError(
                 f"'{shown}' is damaged: its {name} is {show(value)}. Restore a copy, or index the "
                 "documents into a new store."
@@ -182,11 +184,13 @@ def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) ->
     path : path
         The new store's folder.
     """
+    import tarfile
+
     if not Path(file).is_file():
         raise InputError(f"There is no file '{file}'. Give a file that vdsh backup wrote.")
     if Path(path).exists():
         raise OutputExistsError(f"'{path}' exists. Restore into a new folder, then rename it.")
-    with new_folder(Path(path)) as draft:
+    with new_folder(Path(path), replaces=False) as draft:
         try:
             _unpack(Path(file), draft)
         except (*WRONG, EOFError, tarfile.TarError) as error:
@@ -205,6 +209,8 @@ def _unpack(file: Path, folder: Path) -> None:
 
     The archive is not compressed, so what is written is no larger than it is.
     """
+    import tarfile
+
     with tarfile.open(file, "r:") as archive:
         left = [ABOUT, *PARTS]
         while (member := archive.next()) is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.cancel import while_wanted
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import check_characters
@@ -16,14 +17,22 @@ from vdsh.documents.values import DEPTH, is_too_deep
 from vdsh.errors import FolderError, InputError
 from vdsh.model import NotLearnedError
 from vdsh.search.id_kinds import show
+from vdsh.store.check_sums import sum_of, sum_of_code
 
 _ADVICE = "Restore a copy, or index the documents into a new store."
-COLUMNS = "id, text, labels, metadata, code"
+# Where a single document is damaged, and the others are not.
+REPLACE = "Delete it and add it again (vdsh delete, vdsh add), or restore a backup."
+COLUMNS = "id, text, labels, metadata, code, check_sum, code_sum"
+# Characters of a text whose check sum is compared whenever it is read, which takes up to 0.05
+# milliseconds; `vdsh check` and backups compare those of longer ones too.
+CHECKED_WHEN_READ = 50_000
 
+_SIGNS = re.compile(r"[# \n]*")
 _LETTERS = re.compile(r"[^\W\d_]{3}")
 _ENDING = re.compile(r"\.[A-Za-z]\w{0,4}$")  # of a file
 
-Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, code
+# id, text, labels, metadata, code, check sum of the first four, check sum of the code
+Row = tuple[str, str, str | None, str, bytes, int, int]
 
 
 class Rows(NamedTuple):
@@ -55,12 +64,13 @@ def to_rows(
     rows: dict[str, Row] = {}
     kept: dict[str, Document] = {}
     packed, size = codes.tobytes(), codes.shape[1]
-    for i, document in enumerate(documents):
+    for i, document in enumerate(while_wanted(documents)):
         labels = None if document.labels is None else _labels_json(document)
         metadata = _metadata_json(document) if document.metadata else "{}"
         fields.update(document.metadata)
         code = packed[i * size : (i + 1) * size]
-        rows[document.id] = (document.id, document.text, labels, metadata, code)
+        columns = (document.id, document.text, labels, metadata)
+        rows[document.id] = (*columns, code, sum_of(*columns), sum_of_code(code))
         kept[document.id] = document
     return Rows(list(rows.values()), fields, list(kept.values()), fingerprint, size)
 
@@ -73,11 +83,17 @@ def searched_text(id: str, text: str, metadata: Mapping[str, Any]) -> str:
     >>> searched_text("howto/keys.md", "Rotate them.", {"title": "Signing"})
     'Signing\nhowto/keys\nRotate them.'
     """
-    title = metadata.get("title")
-    parts = [title] if isinstance(title, str) and not text.lstrip("# \n").startswith(title) else []
+    return searched_head(id, text, metadata) + text
+
+
+def searched_head(id: str, text: str, metadata: Mapping[str, Any]) -> str:
+    """Give the lines before the text of a document that words are taken from, too."""
+    title, begin = metadata.get("title"), _SIGNS.match(text)
+    is_there = isinstance(title, str) and text.startswith(title, begin.end() if begin else 0)
+    lines = [title] if isinstance(title, str) and not is_there else []
     if _LETTERS.search(id) and not id[-1].isdecimal():
-        parts.append(_ENDING.sub("", id))
-    return "\n".join([*parts, text])
+        lines.append(_ENDING.sub("", id))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def words_text(document: Document) -> str:
@@ -130,7 +146,7 @@ def check_query_code(code: Any, n_bits: int) -> Codes:
 
 def _check_documents(documents: Sequence[Document]) -> None:
     """Raise for the first document that cannot be stored."""
-    for document in documents:
+    for document in while_wanted(documents):
         if not isinstance(document, Document):
             raise InputError(f"A store holds Documents. Got {type(document).__name__}.")
         check_characters(check_id(document.id))
@@ -160,14 +176,24 @@ def check_id(id: Any) -> str:
     return id
 
 
-def to_document(row: Sequence[Any]) -> Document:
-    """Make a document of the first four columns of `COLUMNS`."""
-    id, text, labels, metadata = row
+def to_document(row: Sequence[Any], *, longest: float = CHECKED_WHEN_READ) -> Document:
+    """Make a document of its id, text, labels, metadata and check sum.
+
+    That is compared for texts up to the `longest`.
+    """
+    id, text, labels, metadata, check_sum = row
     if not (isinstance(id, str) and isinstance(text, str)):
         raise FolderError(
             f"Document {show(id)} of this store is damaged: it is not text. {_ADVICE}"
         )
+    if len(text) <= longest and sum_of(id, text, labels, metadata) != check_sum:
+        raise damaged_document(id)
     return Document(id, text, read_labels(labels), read_metadata(metadata))
+
+
+def damaged_document(id: str) -> FolderError:
+    """Say that a document is not as it was written."""
+    return FolderError(f"Document {show(id)} of this store is damaged. {REPLACE}")
 
 
 @lru_cache(maxsize=1024)  # many documents have the same
@@ -210,10 +236,10 @@ def divide(page: Sequence[tuple[Document, bytes]], n_bytes: int) -> tuple[list[D
     return [document for document, _ in page], read_codes(pairs, n_bytes)[1]
 
 
-def check_code(code: Any) -> bytes:
-    """Return what the column `code` holds, or say that it is no code."""
-    if not isinstance(code, bytes):
-        raise FolderError(f"A code of this store is damaged: {show(code)}. {_ADVICE}")
+def check_code(id: str, code: Any, code_sum: Any) -> bytes:
+    """Return what the column `code` of a document holds; raise unless that is what was written."""
+    if not isinstance(code, bytes) or sum_of_code(code) != code_sum:
+        raise FolderError(f"The code of document {show(id)} of this store is damaged. {REPLACE}")
     return code
 
 
@@ -238,11 +264,12 @@ def _labels_json(document: Document) -> str:
                 f"A label of document {show(document.id)} must be a string. Got {show(label)}."
             )
         _check_unicode(label, document.id)
-    return _array(labels)
+    return array(labels)
 
 
 @lru_cache(maxsize=1024)
-def _array(labels: tuple[str, ...]) -> str:
+def array(labels: tuple[str, ...]) -> str:
+    """Write labels as the column `labels` has them."""
     return json.dumps(labels, ensure_ascii=False)
 
 

@@ -1,19 +1,25 @@
 """How one query is answered on a snapshot of a store: ranked, fetched, made into hits."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.retrieval import Query, Ranking
 from vdsh.retrieval.query import NO_WORDS
-from vdsh.store.engine import Engine, Snapshot
+from vdsh.store.engine import Engine, Snapshot, Stored
 from vdsh.store.filters import fields_of
-from vdsh.store.hits import Hit, Hits, Within, ranked_hits
+from vdsh.store.hits import Hit, Hits, Within, ranked_hits, section_of
 from vdsh.store.queries import rank_of
+from vdsh.store.rows import searched_head
 from vdsh.store.where import Filter, Tree, check_possible, parse
-from vdsh.words.passages import words_in
+from vdsh.text.languages import Language
+from vdsh.words import WordQuery
+from vdsh.words.counting import find_parts
+from vdsh.words.passages import LENGTH, LONGEST, find_name, words_in
+from vdsh.words.query import absent_names, is_joined, rarest_first
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -60,12 +66,20 @@ def distinct(ask: Callable[[int], Hits], k: int) -> Hits:
     """
     n = k
     while True:
-        hits, first = ask(n), dict[str, Hit]()
+        hits = ask(n)
+        kept: list[Hit] = []
+        # Places of kept hits by the length of their texts: few long texts are compared.
+        places: dict[int, list[int]] = {}
         for hit in hits:
-            known = first.get(hit.text)
-            first[hit.text] = hit if known is None else known._replace(copies=known.copies + 1)
-        if len(first) >= k or len(hits) < n or n >= MOST_SEEN:
-            hits[:] = list(first.values())[:k]
+            alike = places.setdefault(len(hit.text), [])
+            at = next((i for i in alike if kept[i].text == hit.text), None)
+            if at is None:
+                alike.append(len(kept))
+                kept.append(hit)
+            else:
+                kept[at] = kept[at]._replace(copies=kept[at].copies + 1)
+        if len(kept) >= k or len(hits) < n or n >= MOST_SEEN:
+            hits[:] = kept[:k]
             return hits
         n = min(MORE * n, MOST_SEEN)
 
@@ -114,14 +128,16 @@ def _search_by_relevance(snapshot: Snapshot, query: Query, k: int, *, strict: bo
     if gave_up_phrases:
         words = words._replace(phrases=())
         ranking = snapshot.search.by_relevance(query.with_words(words), k, strict=True)
-    looked_for = words.corrected(ranking.corrections).content(snapshot.language)
-    hits = _relevant_hits(snapshot, ranking, looked_for)
+    words = words.corrected(ranking.corrections)
+    documents = snapshot.fetch(ranking.rows)
+    shown = words_shown(documents, ranking, words, snapshot.language)
+    hits = ranked_hits(ranking, documents, shown)
     if gave_up_phrases:
         hits = [hit._replace(related=True) for hit in hits]
     elif words.phrases:
         hits = [_at_phrase(hit, words.phrases[0]) for hit in hits]
     in_no_document = set(ranking.words_without_documents)
-    nothing_counts = bool(in_no_document) or not looked_for
+    nothing_counts = bool(in_no_document) or not words.content(snapshot.language)
     return Hits(
         hits,
         [word for word in query.unknown_words if word in in_no_document],
@@ -129,22 +145,55 @@ def _search_by_relevance(snapshot: Snapshot, query: Query, k: int, *, strict: bo
         by_words=True,
         unquoted=gave_up_phrases and bool(hits),
         meant=ranking.corrections,
+        absent=absent_names(words, ranking.document_frequencies, snapshot.language),
     )
 
 
-def _relevant_hits(snapshot: Snapshot, ranking: Ranking, looked_for: Sequence[str]) -> list[Hit]:
-    documents = snapshot.fetch(ranking.rows)
-    texts = [document.text for document, _ in documents]
-    return ranked_hits(ranking, documents, words_in(texts, looked_for, snapshot.language))
+def words_shown(
+    documents: Sequence[Stored], ranking: Ranking, words: WordQuery, language: Language
+) -> list[tuple[str, ...]]:
+    """List the words of the query in what is shown of each document, the most telling first.
+
+    That is its best passage, and its title and name. Other passages of a long text are not read:
+    a query should cost the same however long its hits are.
+    """
+    by_rank = rarest_first(words, ranking.document_frequencies, language)
+    ranks = {stem: rank for rank, stem in reversed([*enumerate(language.stems(by_rank))])}
+    names = [name.lower() for name in words.identifiers() if is_joined(name)]
+    texts = [_shown_text(document, ranking, i) for i, (document, _) in enumerate(documents)]
+    shown = []
+    for text, found in zip(texts, words_in(texts, by_rank, language), strict=True):
+        stems = language.stems(found)
+        in_order = sorted(zip(found, stems, strict=True), key=lambda pair: ranks[pair[1]])
+        there = [name for name in names if find_name(text, name)]
+        plain = [word for word, _ in in_order] or _with_pieces(text, ranks, language)
+        shown.append((*there, *plain))
+    return shown
+
+
+def _with_pieces(text: str, stems: Collection[str], language: Language) -> list[str]:
+    """List the words that have a word of the query inside, as `setTimeout` has "timeout"."""
+    if not stems:
+        return []
+    tokens, pieces, _ = find_parts(text)
+    of_pieces = zip(pieces, language.stems([piece for _, piece in pieces]), strict=True)
+    return list(dict.fromkeys(tokens[number] for (number, _), stem in of_pieces if stem in stems))
+
+
+def _shown_text(document: Document, ranking: Ranking, i: int) -> str:
+    start, stop = section_of(ranking, i, document)
+    head = searched_head(document.id, document.text, document.metadata)
+    return head + document.text[start : stop or LONGEST]
 
 
 def _at_phrase(hit: Hit, phrase: Sequence[str]) -> Hit:
-    """Put the section of a long text where it has a phrase."""
-    if not hit.section[1]:
+    """Put the section where the text has a phrase, unless all of the text is shown."""
+    if len(hit.text) <= LENGTH:
         return hit
     words = r"[\W_]+".join(map(re.escape, phrase))
     pattern = re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)
-    found = pattern.search(hit.text, *hit.section) or pattern.search(hit.text)
+    start, stop = hit.section
+    found = pattern.search(hit.text, start, stop or LONGEST) or pattern.search(hit.text)
     if found is None:  # it is written with other accents
         return hit
     start = max(hit.text.rfind("\n", 0, found.start()) + 1, found.start() - BEFORE)

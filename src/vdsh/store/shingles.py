@@ -7,7 +7,6 @@ are put together to keys; texts that share no key are never compared.
 """
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from math import ceil, log, log1p
 
 import numpy as np
@@ -75,6 +74,8 @@ def sketch(texts: Sequence[str], n_keys: int, n_hashes: int) -> Sketches:
 
 def _hash_shingles(texts: Sequence[str]) -> tuple[Shingles, NDArray[np.int64]]:
     """Return the shingles of texts, one after the other, and where those of each end."""
+    from hashlib import blake2b
+
     from vdsh.store.shingles_kernels import join
 
     # Short words count here: "error 5" is not "error 7".

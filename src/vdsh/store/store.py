@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, draw, in_batches, length
-from vdsh.errors import InputError, VdshError, WriteError
+from vdsh.errors import GoneError, InputError, VdshError
 from vdsh.model import Model, NotLearnedError
 from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError, Snapshot
 from vdsh.store.hits import Duplicates, Hit, Hits, Page, Within, pages, stored_hit
-from vdsh.store.learning import embedder_to_learn_with, encode_with
+from vdsh.store.learning import CHANGES_MODEL, embedder_to_learn_with, encode_with
 from vdsh.store.maintenance import describe, find_problems, write_backup, written_last
 from vdsh.store.model import StoreModel, encode_given, load_model
 from vdsh.store.queries import AnyQuery, VectorQuery, encode_queries, rank_of
@@ -177,6 +177,17 @@ class Store:
         """Return the texts of some ids, of those that are there."""
         return {document.id: document.text for document, _ in self._look_up(ids)}
 
+    def get_many(self, ids: Sequence[str]) -> dict[str, Document]:
+        """Return the documents of some ids, of those that are there."""
+        return {document.id: document for document, _ in self._look_up(ids)} if ids else {}
+
+    def present(self, ids: Iterable[str]) -> set[str]:
+        """Return which of some ids are there; their texts are not read."""
+        found: set[str] = set()
+        for batch in in_batches(ids, BATCH):
+            found |= self._are_present(batch)
+        return found
+
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
         return self._ask(lambda engine: engine.count(to_tree(engine, where)))
@@ -216,7 +227,7 @@ class Store:
             sure each of its bits is. It needs a vector, or a text and a model with a posterior.
         strict : bool, default=False
             Leave out hits that are only `related`: documents without any word of the text, or with
-            a score of less than half the best.
+            only parts of the name that it is.
 
         Returns
         -------
@@ -305,7 +316,7 @@ class Store:
     def learn(
         self,
         *,
-        bits: int = 128,
+        bits: int | None = None,
         labels: bool = False,
         model: "TextHasher | Model | str | os.PathLike[str] | None" = None,
         method: str | None = None,
@@ -320,7 +331,9 @@ class Store:
 
         Parameters
         ----------
-        bits : int, default=128
+        bits : int, optional
+            Length of the codes. By default 128; 64 where fewer than 128 documents are different,
+            32 where fewer than 64 are. At least 50 are needed.
         labels : bool, default=False
             Learn from the documents' labels too.
         model : TextHasher, Model or path of a model folder, optional
@@ -337,23 +350,26 @@ class Store:
         """
         from vdsh.progress import counting_bar
 
-        if model is None:
-            # What learns uses stores, so it is asked for by name.
-            fitting = import_module("vdsh.fitting")
-            how = {"method": method, "random_state": random_state, "progress": progress}
-            model = fitting.fit_store(
-                self,
-                bits,
-                labels=labels,
-                embed=embedder_to_learn_with(self._newest_model().model, embed, self.path),
-                **how,
-            )
-        elif embed is not None:
-            raise InputError("Give a model, or embed to learn one with; not both.")
-        n_documents = self.count()
-        with counting_bar("encoding", n_documents, enabled=progress) as bar:
-            task = bar.task_ids[0]
-            self.reindex(model, restart=True, progress=lambda n: bar.advance(task, n))
+        with self.alone("model", CHANGES_MODEL):
+            if model is None:
+                # What learns uses stores, so it is asked for by name.
+                fitting = import_module("vdsh.fitting")
+                new = fitting.fit_store(
+                    self,
+                    bits,
+                    labels=labels,
+                    method=method,
+                    random_state=random_state,
+                    embed=embedder_to_learn_with(self.model, embed, self.path),
+                    progress=progress,
+                )
+            elif embed is not None:
+                raise InputError("Give a model, or embed to learn one with; not both.")
+            else:
+                new = load_model(model)
+            with counting_bar("encoding", self.count(), enabled=progress) as bar:
+                task = bar.task_ids[0]
+                self._switch_to(new, restart=True, report=lambda n: bar.advance(task, n))
 
     def reindex(
         self,
@@ -379,13 +395,9 @@ class Store:
         progress : callable, optional
             Called with the number of documents of each batch.
         """
-        if not self.is_in_place():
-            raise WriteError(f"'{self._engine.shown}' was removed or replaced. Open it again.")
-        new = None if hasher is None else load_model(hasher)
-        # On a connection of its own, so that nobody waits for it.
-        with closing(self._reopen()) as engine:
-            model = encode_with(engine, new, restart=restart, report=progress or (lambda _: None))
-        self._newest_model(model)
+        with self.alone("model", CHANGES_MODEL):
+            new = None if hasher is None else load_model(hasher)
+            self._switch_to(new, restart=restart, report=progress or (lambda _: None))
 
     def info(self) -> dict[str, Any]:
         """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""
@@ -457,7 +469,9 @@ class Store:
 
     def compact(self) -> None:
         """Give back the space of documents that were deleted or replaced."""
-        self._ask(lambda engine: engine.compact())
+        # A model that is being learned would be dropped.
+        with self.alone("model", CHANGES_MODEL):
+            self._ask(lambda engine: engine.compact())
 
     def remembered(self, prefix: str) -> dict[str, str]:
         """Read what `remember` wrote under a prefix that ends in a slash."""
@@ -472,9 +486,17 @@ class Store:
         for batch in in_batches([prefix + key for key in keys], BATCH):
             self._ask_to_forget(batch)
 
-    def hold(self, name: str) -> AbstractContextManager[bool]:
-        """Hold a lock on a server; False where another process has it. Milvus has no locks."""
-        return nullcontext(True) if self._engine.hold is None else self._engine.hold(name)
+    @contextmanager
+    def alone(self, name: str, other: str) -> Iterator[None]:
+        """Hold a lock of a name; raise where another process has it.
+
+        `other` says what that does, up to the store's name. A server of Milvus has no locks.
+        """
+        hold = self._engine.hold
+        with nullcontext(True) if hold is None else hold(name) as is_mine:
+            if not is_mine:
+                raise InputError(f"{other} '{self._engine.shown}'. Try again when it has finished.")
+            yield
 
     def interrupt(self) -> None:
         """Cancel a call that another thread is running, where the engine can. That call raises."""
@@ -521,8 +543,22 @@ class Store:
             self._ask(lambda engine: check_filter(engine, where=where))
         return found
 
+    def _switch_to(
+        self, model: Model | None, *, restart: bool, report: Callable[[int], None]
+    ) -> None:
+        """Encode all documents with another model, for a caller that holds the lock."""
+        if not self.is_in_place():
+            raise GoneError(f"'{self._engine.shown}' was removed or replaced. Open it again.")
+        # On a connection of its own, so that nobody waits for it.
+        with closing(self._reopen()) as engine:
+            model = encode_with(engine, model, restart=restart, report=report)
+        self._newest_model(model)
+
     def _look_up(self, ids: Sequence[str]) -> list[tuple[Document, bytes]]:
         return self._ask(lambda engine: engine.look_up(ids))
+
+    def _are_present(self, ids: Sequence[str]) -> set[str]:
+        return self._ask(lambda engine: engine.present(ids))
 
     def _remove(self, ids: Sequence[str]) -> int:
         return self._ask(lambda engine: engine.remove(ids))

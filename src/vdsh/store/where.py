@@ -31,6 +31,7 @@ from vdsh.errors import InputError
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "in")
 RESERVED = ("id", "label", "labels")
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates, which UTF-8 cannot hold
+LONGEST_SHOWN = 60  # characters of a field's name in a sentence
 MAX_DEPTH = 50  # SQLite refuses expressions much deeper
 EXAMPLE = 'Write {"label": "space"} or {"year": {">=": 1990}}.'
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {
@@ -242,8 +243,9 @@ def check_field(name: str, fields: Collection[str]) -> None:
         return
     known = sorted({"id", "label", *fields})
     close = difflib.get_close_matches(name, known, 3)
-    advice = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
-    listed = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+    advice = f"Did you mean {' or '.join(map(short, close))}? " if close else ""
+    shown = [one if len(one) <= LONGEST_SHOWN else short(one) for one in known[:20]]
+    listed = ", ".join(shown) + (", …" if len(known) > 20 else "")
     raise InputError(f"No document has the field {short(name)}. {advice}There are: {listed}.")
 
 

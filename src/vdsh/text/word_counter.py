@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.cancel import while_wanted
 from vdsh.errors import InputError
 from vdsh.jit import compiled, spread
 from vdsh.text.counts import Counts
@@ -72,7 +73,7 @@ class WordCounter:
         if compiled(_PLAIN * sum(map(len, texts))):
             parts = over_texts(texts, self._count_compiled)
         else:
-            parts = [self._count_plainly(text) for text in texts]
+            parts = [self._count_plainly(text) for text in while_wanted(texts)]
         if len(parts) == 1:
             data, indices, lengths = parts[0]
         else:

@@ -12,7 +12,7 @@ from vdsh.jit import compiled, once
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.lexicon import exact_term
-from vdsh.words.query import Term, WordQuery
+from vdsh.words.query import Term, WordQuery, name_terms
 from vdsh.words.segment import ABSENT, Postings, Segment
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
@@ -36,6 +36,9 @@ class Asked(NamedTuple):
     spans: Numbers  # (n_segments, 2, n_terms): where their entries begin and end
     weights: Shares  # (n_terms,): what each can give a document; 1 together
     missing: list[str]  # words that no document has
+    # How many documents have each term, also those that were not chosen.
+    df: dict[str, int]
+    source: "WordIndex"  # that has its terms: `IndexReader` has others for other queries
 
 
 class Matches(NamedTuple):
@@ -113,6 +116,16 @@ def list_missing(terms: Sequence[Term], df: Numbers) -> list[str]:
     return [word for word in words if word not in found]
 
 
+def terms_of(words: Sequence[str], language: Language, *, exactly: bool = False) -> list[str]:
+    """List the terms of words, in any form or as they are; stop words have none."""
+    content = [word for word in words if word not in language.stop_words]
+    terms = language.stems(content)
+    if exactly:
+        pairs = zip(content, terms, strict=True)
+        terms = [exact_term(word, stem, language) or stem for word, stem in pairs]
+    return sorted(set(terms))
+
+
 def with_passage(document: Any, passage: Any) -> Any:
     """Join what a long document and its best passage answer of a query."""
     return (document + PASSAGE * passage) / (1 + PASSAGE)
@@ -145,11 +158,18 @@ class WordIndex:
         chosen, weights = weigh(terms, df, self.n_docs)
         weights /= max(weights.sum(), LEAST_IDF)
         missing = list_missing(terms, df)
-        return Asked(hashes[chosen], np.take(spans, chosen, axis=2), weights, missing)
+        return Asked(
+            hashes=hashes[chosen],
+            spans=np.take(spans, chosen, axis=2),
+            weights=weights,
+            missing=missing,
+            df={term.term: n for term, n in zip(terms, df.tolist(), strict=True)},
+            source=self,
+        )
 
     def score(self, asked: Asked) -> Matches:
         """Score the documents that have words of a query that were looked up."""
-        hashes, spans, weights, missing = asked
+        hashes, spans, weights, missing, *_ = asked
         numbers, shares = self._add_up(spans, weights)
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
         for segment in self._divided:
@@ -181,12 +201,19 @@ class WordIndex:
 
         Stop words are not in the index: of these alone, all documents may be some.
         """
-        content = [word for word in words if word not in self.language.stop_words]
-        terms = self.language.stems(content)
-        if exactly:
-            pairs = zip(content, terms, strict=True)
-            terms = [exact_term(word, stem, self.language) or stem for word, stem in pairs]
-        _, spans, _ = self._find(sorted(set(terms)))
+        return self._with_all(terms_of(words, self.language, exactly=exactly))
+
+    def with_name(self, query: WordQuery) -> Numbers | None:
+        """Return the documents that have the name which a query is, in order; None for others."""
+        name = query.only_name(self.language)
+        if not name:
+            return None
+        found = (self._with_all([term]) for term in name_terms(name, self.language))
+        return next((numbers for numbers in found if len(numbers)), np.zeros(0, np.int64))
+
+    def _with_all(self, terms: Sequence[str]) -> Numbers:
+        """Return the documents that have all of some terms, in order."""
+        _, spans, _ = self._find(terms)
         parts = [np.zeros(0, np.int64)]
         for segment, here in zip(self.segments, spans.tolist(), strict=True):
             postings = segment.documents
@@ -201,18 +228,25 @@ class WordIndex:
 
     def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
         """List words that a mistyped or unfinished one may be, which most documents have first."""
+        return self.most_frequent(self.similar(word, unfinished=unfinished))
+
+    def similar(self, word: str, *, unfinished: bool = False) -> list[str]:
+        """List words that a mistyped or unfinished one may be, in order."""
         form = fold(word)
+        if not form:  # a mark without a letter
+            return []
         vocabularies = [segment.vocabulary for segment in self.segments]
         if unfinished:
-            found = {other for one in vocabularies for other in begin_with(one, form)}
-        else:
-            if form[0] not in self._initials:
-                self._initials[form[0]] = Initial(vocabularies, form[0])
-            found = set(nearest_words(self._initials[form[0]], form))
-        names = sorted(found)
-        _, _, df = self._find(self.language.stems(names))
+            return sorted({other for one in vocabularies for other in begin_with(one, form)})
+        if form[0] not in self._initials:
+            self._initials[form[0]] = Initial(vocabularies, form[0])
+        return sorted(nearest_words(self._initials[form[0]], form))
+
+    def most_frequent(self, words: Sequence[str]) -> list[str]:
+        """Choose the words that most documents have, in any form."""
+        _, _, df = self._find(self.language.stems(list(words)))
         order = np.argsort(-df, kind="stable")
-        return [names[i] for i in order[:MOST_MEANT] if df[i]]
+        return [words[i] for i in order[:MOST_MEANT] if df[i]]
 
     def _find(self, terms: Sequence[str]) -> tuple[NDArray[np.uint64], Numbers, Numbers]:
         """Tell where the entries of terms are in each segment, and how many documents have them."""
@@ -299,6 +333,8 @@ def _add_up(
     weighed = np.repeat(weights, [len(part) for part in parts])
     base, per_word = for_mean(mean_length, k1)
     values = weighed * (counts / (counts + (base + per_word * postings.lengths[places])))
-    found, positions = np.unique(places, return_inverse=True)
-    scores: Any = np.bincount(positions, values)
-    return found.astype(np.int64), scores
+    is_found = np.zeros(len(postings.lengths), bool)
+    is_found[places] = True
+    found = np.flatnonzero(is_found)
+    scores: Any = np.bincount(places, values)
+    return found, scores[found]

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.text.languages import Language, fold
-from vdsh.text.tokenizer import hash_words
+from vdsh.text.tokenizer import FNV_OFFSET, hash_words
 from vdsh.words.vocabulary import to_line
 
 MOST = 300_000  # words that are remembered
+NO_WORD = FNV_OFFSET  # the hash of a stem without letters
 
 Hashes = NDArray[np.uint64]
 
@@ -22,7 +23,7 @@ class Known(NamedTuple):
 
     stems: Hashes  # of their stems, as terms
     exacts: Hashes  # of themselves, as terms; 0 where their stems say as much
-    stops: NDArray[np.bool_]
+    stops: NDArray[np.bool_]  # whether they are stop words, or combining marks alone
     forms: NDArray[np.object_]  # as a vocabulary has them, in bytes; empty where it does not
     terms: dict[int, str]  # terms by their hashes, of these words and others
 
@@ -66,7 +67,7 @@ class Lexicon:
         for values, terms in ((stem_hashes, stems), (exact_hashes, exacts)):
             pairs = zip(values.tolist(), terms, strict=True)
             old.terms.update((value, term) for value, term in pairs if term)
-        stops = np.array([word in language.stop_words for word in words])
+        stops = np.array([not is_content(word, language) for word in words])
         forms = np.array([*map(to_line, words)], object)
         order = np.argsort(hashes)
         places = np.searchsorted(self._hashes, hashes[order])
@@ -84,6 +85,16 @@ class Lexicon:
 def lexicon_of(language: Language) -> Lexicon:
     """Return the lexicon of a language, which all in this process share."""
     return Lexicon(language)
+
+
+def has_letters(word: str) -> bool:
+    """Say whether a word is more than combining marks, which are nothing without their letter."""
+    return word.isascii() or fold(word) != ""
+
+
+def is_content(word: str, language: Language) -> bool:
+    """Say whether a word of a text is looked for: stop words and lone marks are not."""
+    return word not in language.stop_words and has_letters(word)
 
 
 def exact_term(word: str, stem: str, language: Language) -> str | None:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from vdsh.jit import compiled
 from vdsh.text.languages import Language
 from vdsh.text.tokenizer import Span, find_spans, find_tokens, tokenize
+from vdsh.words.query import is_joined
 
 LENGTH = 240  # characters of a passage, about two lines
 LONGEST = 50_000  # characters of a text that are looked at
@@ -44,7 +45,7 @@ def words_in(texts: Sequence[str], words: Collection[str], language: Language) -
     found = find_tokens(texts, shortest=1)
     first = np.zeros(256, bool)  # a form begins as its stem does, or not with a letter of ASCII
     first[128:] = True
-    first[[ord(letter) for letter in letters if letter.isascii()]] = True
+    first[[ord(letter) for letter in letters if letter and letter.isascii()]] = True
     at = np.flatnonzero(first[found.data[found.starts]])
     data, spans = found.data.tobytes(), (found.starts[at].tolist(), found.stops[at].tolist())
     tokens = [data[start:stop] for start, stop in zip(*spans, strict=True)]
@@ -56,24 +57,54 @@ def words_in(texts: Sequence[str], words: Collection[str], language: Language) -
     return [[forms[token] for token in some] for some in listed_in]
 
 
-def find_passage(text: str, words: Collection[str], length: int = LENGTH) -> Passage:
+def find_passage(
+    text: str, words: Collection[str], length: int = LENGTH, *, ranked: bool = False
+) -> Passage:
     """Find the stretch of a text that has the most of some words, each counted once.
+
+    `ranked`: whether they come by rank. The stretch then has the first one that is in the text.
 
     >>> find_passage("The probe sent pictures of Mars.", {"mars"}).marks
     [(27, 31)]
     """
-    spans = [span for span in find_spans(text[:LONGEST], shortest=1) if span.token in words]
-    start, stop = cut_passage(text, best_start(spans, dict.fromkeys(words, 1.0), length), length)
+    if not words:
+        return Passage(*cut_passage(text, 0, length), [])
+    text_seen = text[:LONGEST]
+    spans = [span for span in find_spans(text_seen, shortest=1) if span.token in words]
+    names = [span for word in words for span in find_name(text_seen, word)]
+    spans = sorted([*spans, *names]) if names else spans
+    weights = weigh_words(spans, words if ranked else ())
+    start, stop = cut_passage(text, best_start(spans, weights, length), length)
     return Passage(start, stop, [(a, b) for a, b, _ in spans if start <= a and b <= stop])
+
+
+def find_name(text: str, name: str) -> list[Span]:
+    """Find where a text has a name that signs join; nowhere where the name is a plain word.
+
+    >>> find_name("call foo.bar(1), not afoo.bar", "foo.bar")
+    [Span(start=5, stop=12, token='foo.bar')]
+    """
+    if not is_joined(name):
+        return []
+    pattern = re.compile(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", re.IGNORECASE)
+    return [Span(*match.span(), name) for match in pattern.finditer(text)]
+
+
+def weigh_words(spans: Sequence[Span], ranked: Collection[str] = ()) -> dict[str, float]:
+    """Weigh the words that a text has: alike, but the best ranked of them above all others."""
+    weights = dict.fromkeys((span.token for span in spans), 1.0)
+    first = next((word for word in ranked if word in weights), None)
+    return weights if first is None else weights | {first: 2.0 * len(weights)}
 
 
 def best_start(spans: Sequence[Span], weights: Mapping[str, float], length: int = LENGTH) -> int:
     """Return the place after which a passage has the most weight, each word counted once."""
-    starts = [span.start for span in spans]
+    starts, stops = [span.start for span in spans], [span.stop for span in spans]
     words = [(span.token, weights[span.token]) for span in spans]
     best, most = 0, 0.0
     for i, start in enumerate(starts):
-        end = bisect_left(starts, start + length - _before(length))
+        # What ends later may be cut off, since a passage may begin a little earlier.
+        end = max(i + 1, bisect_right(stops, start + length - 3 * _before(length) // 2))
         weight = sum(dict(words[i:end]).values())
         if weight > 1.05 * most:  # an earlier passage is the better one of two alike
             best, most = start, weight
@@ -125,8 +156,12 @@ def n_cells(text: str) -> int:
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
-def show_passage(text: str, words: Collection[str], width: int = LENGTH) -> list[Fragment]:
+def show_passage(
+    text: str, words: Collection[str], width: int = LENGTH, *, ranked: bool = False
+) -> list[Fragment]:
     """Show where a text has the most of some words, in one line of so many places at most.
+
+    `ranked`: as in `find_passage`.
 
     >>> [piece.text for piece in show_passage("Pictures of Mars, sent home.", {"mars"})]
     ['Pictures of ', 'Mars', ', sent home.']
@@ -134,15 +169,15 @@ def show_passage(text: str, words: Collection[str], width: int = LENGTH) -> list
     line, shown = one_line(text[:LONGEST]), list[Fragment]()
     room, over = width, 1
     while over > 0 and room > 0:
-        shown = _show(line, words, room)
+        shown = _show(line, words, room, ranked)
         over = sum(n_cells(piece.text) for piece in shown) - width
         room -= max(1, over // 2)  # characters take two places at most
     return shown
 
 
-def _show(line: str, words: Collection[str], width: int) -> list[Fragment]:
+def _show(line: str, words: Collection[str], width: int, ranked: bool) -> list[Fragment]:
     room = width if len(line) <= width else width - 2 * len(DOTS)
-    start, stop, marks = find_passage(line, words, max(1, room))
+    start, stop, marks = find_passage(line, words, max(1, room), ranked=ranked)
     pieces = [Fragment(DOTS)] if start else []
     at = start
     for first, last in marks:

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.cancel import check_wanted
 from vdsh.jit import compiled
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import Tokens, find_tokens, hash_plainly, hash_words, tokenize
@@ -24,6 +25,7 @@ def fits(query: WordQuery, text: str, language: Language) -> bool:
     """
     if not query.phrases and not query.without:
         return True
+    check_wanted()
     if excluded := language.stems(query.excluded(language)):
         parts = find_parts(text)
         words = {*parts.tokens, *(piece for _, piece in parts.pieces)}

@@ -5,8 +5,6 @@ A piece has at most 65,536 documents, so that a place in it takes two bytes. Wor
 and then a document is found that lacks a word.
 """
 
-import struct
-import zlib
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -14,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.documents.split import split_text
-from vdsh.errors import FolderError
+from vdsh.cancel import check_wanted
 from vdsh.jit import compiled
 from vdsh.text.languages import Language
 from vdsh.words.counting import Counted, count_terms
@@ -23,16 +20,8 @@ from vdsh.words.vocabulary import join_words
 
 MOST = 1 << 16  # documents
 ABSENT = MOST - 1  # the length of a document that is not there
-# Sign, check sum; documents, terms and entries, those of passages, bytes of the vocabulary.
-_HEADER = struct.Struct("<4sI7I4x")
-_PLAIN_SIGN, _PACKED_SIGN = b"vdw3", b"vdw6"
-_WORTH_PACKING = 1 << 20  # bytes; smaller segments are soon joined with others
 _PLAIN = 1e-7  # seconds an entry without kernels
 _LONG = 600  # characters: shorter texts have too few words for passages
-
-
-class DamagedWordsError(FolderError):
-    """Bytes that are no segment."""
 
 
 class Postings(NamedTuple):
@@ -102,12 +91,6 @@ class Postings(NamedTuple):
         there = self.hashes[at] == hashes
         return self.offsets[at] * there, self.offsets[at + 1] * there
 
-    def arrays(self) -> list[NDArray[Any]]:
-        """Give what is written, the widest first, so that all is aligned."""
-        sizes = np.diff(self.offsets).astype(np.uint32)
-        arrays: list[NDArray[Any]] = [self.hashes, sizes, self.places, self.lengths, self.counts]
-        return sorted(arrays, key=lambda array: -array.itemsize)
-
 
 class Passages(NamedTuple):
     """The passages of long documents: which terms they have, and where they are."""
@@ -132,6 +115,9 @@ class Passages(NamedTuple):
 
 def split(text: str) -> list[tuple[int, int]]:
     """Say where the passages of a long text begin and end; a short one has none."""
+    from vdsh.documents.split import split_text
+
+    check_wanted()
     spans = split_text(text) if len(text) > _LONG else []
     return spans if len(spans) > 1 else []
 
@@ -200,149 +186,9 @@ class Segment(NamedTuple):
         passages = self.passages._replace(postings=self.passages.postings.without(gone))
         return self._replace(documents=documents, passages=passages)
 
-    def to_bytes(self) -> bytes:
-        """Give the bytes that `from_bytes` reads."""
-        inside = self.passages
-        arrays = [*inside.postings.arrays(), inside.spans, inside.owners]
-        arrays = sorted([*self.documents.arrays(), *arrays], key=lambda array: -array.itemsize)
-        body = b"".join([*(array.tobytes() for array in arrays), self.vocabulary])
-        sizes = [*_shape(self.documents), *_shape(inside.postings), len(self.vocabulary)]
-        sign = _PACKED_SIGN if len(body) > _WORTH_PACKING else _PLAIN_SIGN
-        body = _pack(body, sizes) if sign == _PACKED_SIGN else body
-        return _HEADER.pack(sign, _check_sum(body, self.first), *sizes) + body
-
-    @classmethod
-    def from_bytes(cls, data: bytes, first: int) -> "Segment":
-        """Read a segment; raise where the bytes are not as they were written."""
-        try:
-            sign, check, *sizes = _HEADER.unpack_from(data)
-            body = memoryview(data)[_HEADER.size :]
-            if sign not in (_PLAIN_SIGN, _PACKED_SIGN) or _check_sum(body, first) != check:
-                raise ValueError("not as it was written")
-            return _read(_unpack(body, sizes) if sign == _PACKED_SIGN else body, sizes, first)
-        except (struct.error, TypeError, ValueError, zlib.error) as error:
-            raise DamagedWordsError(f"The word index is damaged ({error}).") from error
-
-
-def _shape(postings: Postings) -> tuple[int, int, int]:
-    return len(postings.lengths), len(postings.hashes), len(postings.places)
-
-
-def _packed(sizes: Sequence[int]) -> list[tuple[type[np.unsignedinteger[Any]], int, bool]]:
-    """List the kinds of numbers that a segment begins with, how many, and whether most ascend."""
-    _, n_terms, n_entries, n_passages, n_inside, n_entries_inside, _ = sizes
-    n_words, wide = n_terms + n_inside, n_entries_inside + 2 * n_passages
-    return [
-        (np.uint64, n_words, True),
-        (np.uint32, n_words, False),
-        (np.uint32, wide, True),
-        (np.uint16, n_entries, True),
-    ]
-
-
-def _pack(body: bytes, sizes: Sequence[int]) -> bytes:
-    """Compress a segment: about half of the bytes are left.
-
-    Numbers that ascend become steps from one to the next. First bytes of numbers lie together, then
-    their second ones and so on. Run lengths are faster there than other ways, and smaller; words
-    are not like that.
-    """
-    parts, at = [], 0
-    for kind, n, ascend in _packed(sizes):
-        numbers = np.frombuffer(body, kind, n, at)
-        numbers = np.diff(numbers, prepend=kind(0)) if ascend else numbers  # wraps around
-        parts.append(numbers.view(np.uint8).reshape(-1, numbers.itemsize).T.tobytes())
-        at += numbers.nbytes
-    words = len(body) - sizes[-1]
-    stream = zlib.compressobj(1, strategy=zlib.Z_RLE)
-    packed = stream.compress(b"".join([*parts, body[at:words]])) + stream.flush()
-    return packed + zlib.compress(body[words:])
-
-
-def _unpack(packed: memoryview, sizes: Sequence[int]) -> memoryview:
-    """Undo `_pack`."""
-    n_docs, _, n_entries, n_passages, _, n_entries_inside, n_bytes = sizes
-    parts, at = [], 0
-    most = sum(np.dtype(kind).itemsize * n for kind, n, _ in _packed(sizes))
-    most += n_entries + 2 * n_docs + 4 * n_passages + n_entries_inside
-    stream = zlib.decompressobj()
-    body = stream.decompress(packed, most + 1)
-    words = zlib.decompressobj().decompress(stream.unused_data, n_bytes + 1)
-    for kind, n, ascend in _packed(sizes):
-        width = np.dtype(kind).itemsize
-        planes = np.frombuffer(body, np.uint8, width * n, at).reshape(width, n)
-        numbers = np.ascontiguousarray(planes.T).view(kind)
-        parts.append((np.cumsum(numbers, dtype=kind) if ascend else numbers).tobytes())
-        at += width * n
-    return memoryview(b"".join([*parts, body[at:], words]))
-
-
-def _read(body: memoryview, sizes: Sequence[int], first: int) -> Segment:
-    """Read what `to_bytes` has written behind its header."""
-    n_docs, n_terms, n_entries, n_passages, n_inside, n_entries_inside, n_bytes = sizes
-    kinds: list[tuple[type[np.unsignedinteger[Any]], int]] = [
-        (np.uint64, n_terms),
-        (np.uint64, n_inside),
-        (np.uint32, n_terms),
-        (np.uint32, n_inside),
-        (np.uint32, n_entries_inside),
-        (np.uint32, 2 * n_passages),
-        (np.uint16, n_entries),
-        (np.uint16, n_docs),
-        (np.uint16, n_passages),
-        (np.uint16, n_passages),
-        (np.uint8, n_entries),
-        (np.uint8, n_entries_inside),
-    ]
-    arrays: list[NDArray[Any]] = []
-    at = 0
-    for kind, size in kinds:
-        arrays.append(np.frombuffer(body, kind, size, at))
-        at += arrays[-1].nbytes
-    if len(body) != at + n_bytes:
-        raise ValueError("it is cut short, or goes on")
-    hashes, inside, n, n_in, places_in, spans, places, lengths, lengths_in, owners, counts, few = (
-        arrays
-    )
-    if owners.max(initial=0) >= max(1, n_docs):
-        raise ValueError("passages are of no documents")
-    return Segment(
-        first,
-        _check(
-            Postings(hashes, np.append(0, np.cumsum(n, dtype=np.int64)), places, counts, lengths)
-        ),
-        Passages(
-            _check(
-                Postings(
-                    inside,
-                    np.append(0, np.cumsum(n_in, dtype=np.int64)),
-                    places_in,
-                    few,
-                    lengths_in,
-                )
-            ),
-            owners,
-            spans.reshape(-1, 2),
-        ),
-        bytes(body[at:]),
-    )
-
-
-def _check(postings: Postings) -> Postings:
-    if postings.offsets[-1] != len(postings.places) or (
-        postings.places.max(initial=0) >= max(1, len(postings.lengths))
-    ):
-        raise ValueError("its entries are of no documents")
-    return postings
-
 
 def _sum(lengths: NDArray[np.uint16]) -> int:
     return int(lengths[lengths != ABSENT].sum(dtype=np.int64))
-
-
-def _check_sum(body: bytes | memoryview, first: int) -> int:
-    """Sum up the bytes of a segment, and which documents they are of."""
-    return zlib.crc32(body, first & 0xFFFFFFFF)
 
 
 def _in_term_order(

@@ -12,7 +12,9 @@ Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 Terms = NDArray[np.int32]
 
+MOST_AROUND = 2  # underscores on each side that belong to an identifier, as in __init__
 _EXACT = np.uint64(ord("="))  # begins a term that is a word as it stands
+_JOINTS = (95, 46, 58)  # underscore, full stop, colon: between neighbours that are a name, too
 
 
 @kernel()
@@ -64,7 +66,7 @@ def find_parts(
 ) -> int:
     """Find the pieces of words such as textHasher, and names such as foo.bar; return how many.
 
-    Of each that there is room for, `spans` gets its token, start, stop, and 1 for a whole name.
+    Of each that there is room for, `spans` gets its token, start, stop, and 1 for a name.
     """
     n = 0
     for doc in range(len(documents) - 1):
@@ -89,17 +91,92 @@ def find_parts(
                 end += 1
             elif stop + 1 < offsets[doc + 1] and lower[stop] == 43 and lower[stop + 1] == 43:
                 end += 2
-            whole = last > token or end > stop
-            if whole and end - starts[token] <= longest:
-                if n < len(hashes):
-                    spans[n, 0], spans[n, 1], spans[n, 2], spans[n, 3] = last, starts[token], end, 1
-                    value = (FNV_OFFSET ^ _EXACT) * FNV_PRIME
-                    for i in range(starts[token], end):
-                        value = (value ^ np.uint64(lower[i])) * FNV_PRIME
-                    hashes[n] = value
-                n += 1
+            is_name = last > token or end > stop
+            is_name = is_name or (starts[token] > offsets[doc] and lower[starts[token] - 1] == 95)
+            is_name = is_name or (stop < offsets[doc + 1] and lower[stop] == 95)
+            if is_name:  # as few tokens are
+                places = starts[token : last + 1], stops[token : last + 1]
+                bounds = offsets[doc], offsets[doc + 1]
+                n = _add_names(lower, places, bounds, end, last, longest, n, spans, hashes)
             token = last + 1
     return n
+
+
+@kernel()
+def _is_only(data: Bytes, start: int, stop: int, signs: tuple[int, int, int]) -> bool:
+    """Say whether a stretch has no other bytes than some signs."""
+    for i in range(start, stop):
+        if data[i] != signs[0] and data[i] != signs[1] and data[i] != signs[2]:
+            return False
+    return True
+
+
+@kernel()
+def _add_names(
+    lower: Bytes,
+    places: tuple[Numbers, Numbers],
+    bounds: tuple[int, int],
+    end: int,
+    owner: int,
+    longest: int,
+    n: int,
+    spans: NDArray[np.int64],
+    hashes: Hashes,
+) -> int:
+    """Add the names of tokens that signs join: see `counting._names_of`.
+
+    `places`: where those tokens begin and end; `bounds`: where the document does. `end` is that of
+    the whole name.
+    """
+    starts, stops = places
+    start, n_tokens = starts[0], len(starts)
+    if n_tokens > 1 or end > stops[0]:
+        n = _add_name(lower, start, end, owner, longest, n, spans, hashes)
+    cuts = 0
+    for i in range(1, n_tokens):
+        cuts += not _is_only(lower, stops[i - 1], starts[i], (95, 95, 95))
+    before, first = -1, 0  # the first tokens of the identifier before, and of this one
+    for i in range(1, n_tokens + 1):
+        if i < n_tokens and _is_only(lower, stops[i - 1], starts[i], (95, 95, 95)):
+            continue
+        if cuts > 1 and before >= 0 and _is_only(lower, stops[first - 1], starts[first], _JOINTS):
+            n = _add_name(lower, starts[before], stops[i - 1], owner, longest, n, spans, hashes)
+        before, first = first, i
+    first = 0
+    for i in range(1, n_tokens + 1):
+        if i < n_tokens and _is_only(lower, stops[i - 1], starts[i], (95, 95, 95)):
+            continue
+        begin, stop = starts[first], stops[i - 1]
+        for _ in range(MOST_AROUND):
+            begin -= begin > bounds[0] and lower[begin - 1] == 95
+            stop += stop < bounds[1] and lower[stop] == 95
+        is_name = i - first > 1 or stop - begin > stops[first] - starts[first]
+        if is_name and not (begin == start and stop == end):
+            n = _add_name(lower, begin, stop, owner, longest, n, spans, hashes)
+        first = i
+    return n
+
+
+@kernel()
+def _add_name(
+    lower: Bytes,
+    start: int,
+    stop: int,
+    owner: int,
+    longest: int,
+    n: int,
+    spans: NDArray[np.int64],
+    hashes: Hashes,
+) -> int:
+    if stop - start > longest:
+        return n
+    if n < len(hashes):
+        spans[n, 0], spans[n, 1], spans[n, 2], spans[n, 3] = owner, start, stop, 1
+        value = (FNV_OFFSET ^ _EXACT) * FNV_PRIME
+        for i in range(start, stop):
+            value = (value ^ np.uint64(lower[i])) * FNV_PRIME
+        hashes[n] = value
+    return n + 1
 
 
 @kernel()

@@ -8,7 +8,7 @@ import { setColours, tag } from "./labels.js";
 import { Layer } from "./layer.js";
 import { drawMarks, drawNames } from "./marks.js";
 import { Points } from "./points.js";
-import { announce, found, info, on, state } from "./state.js";
+import { announce, found, info, on, setInfo, state } from "./state.js";
 import { View } from "./view.js";
 
 const COLOUR = "vdsh-colour"; // the field that points are coloured by, which this browser remembers
@@ -181,16 +181,29 @@ function showWaiting() {
   return (bytes) => note.replaceChildren(`The map is on its way… ${(bytes / 1e6).toFixed(1)} MB`);
 }
 
-function showAbsence(error) {
-  const none = error.status === 404;
-  $("map-empty").replaceChildren(say("div", none ? "No map yet" : "The map cannot be shown",
-    none ? "A map shows every document as a point, near the documents it resembles. It is computed once:" : error.message,
-    none ? el("pre", {}, error.message.split(": ").pop()) : null, quietButton("Look again", loadMap)));
+function showAbsence(error = null) {
+  map.points = null;
+  const text = "A map shows every document as a point, near the documents it resembles. It is computed once:";
+  const command = error ? null : el("pre", {}, "vdsh research map STORE");
+  $("map-empty").hidden = false;
+  $("map-empty").replaceChildren(say("div", error ? "The map cannot be shown" : "No map yet",
+    error ? error.message : text, command, quietButton("Look again", lookAgain)));
+}
+
+// Nothing is asked for that the service does not have: it says whether there is a map.
+async function lookAgain() {
+  try {
+    setInfo(await ask("v1/info"));
+  } catch (error) {
+    return showAbsence(error);
+  }
+  return loadMap();
 }
 
 export async function loadMap() {
   loading.abort(); // of another store
   const { signal } = (loading = new AbortController());
+  if (!info.map) return showAbsence();
   try {
     const answer = await ask("v1/map", null, { arrived: showWaiting(), signal });
     setColours(answer.labels.length ? answer.labels : info.labels);
@@ -204,7 +217,7 @@ export async function loadMap() {
     if (error.name === "AbortError") return;
     map.points = null;
     if (error.status === 401) $("map-empty").hidden = true;
-    else showAbsence(error);
+    else showAbsence(error.status === 404 ? null : error);
   }
 }
 

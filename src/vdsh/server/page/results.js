@@ -72,11 +72,17 @@ function showHits() {
   if (!hits.length) return warning && !explanation ? clearHits() : showNothing();
   $("status").replaceChildren(status(found));
   showKey();
-  const related = hits.findIndex((hit) => hit.related);
-  const cards = hits.map(hitCard);
-  if (related >= 0) cards.splice(related, 0, el("li", { className: "between" }, el("h2", {}, "Related, without these words")));
-  $("hits").replaceChildren(...cards);
+  $("hits").replaceChildren(...hits.flatMap((hit, i) => {
+    const heading = hit.related && kind(hit) !== kind(hits[i - 1]) ? kind(hit) : "";
+    return [...(heading ? [el("li", { className: "between" }, el("h2", {}, heading))] : []), hitCard(hit)];
+  }));
   $("more").hidden = hits.length < wanted() || hits.length >= Math.min(info.limits.k, total);
+}
+
+// How a hit that lacks what was asked for is related
+function kind(hit) {
+  if (!hit?.related) return "";
+  return hit.words.length ? "With parts of it only" : "Related, without these words";
 }
 
 // What words were taken for, and which are in no document
@@ -112,12 +118,12 @@ function badge({ score, distance }, bits) {
 }
 
 // Which words it has, and how many bits differ, where those are not what it is ranked by
-function reasons({ score, words, distance, expected }, bits) {
+function reasons({ score, words, related, distance, expected }, bits) {
   if (expected !== undefined) return [el("span", {}, `expected ${expected.toFixed(1)}`)];
   if (score === undefined) return [];
   const more = words.length - MOST_WORDS;
   const named = words.slice(0, MOST_WORDS).join(", ") + (more > 0 ? ` and ${more} more` : "");
-  return [el("span", { className: "has" }, words.length ? `has ${named}` : "none of the words"),
+  return [...(words.length || related ? [el("span", { className: "has" }, words.length ? `has ${named}` : "none of the words")] : []),
     ...(bits ? [el("span", { className: "differing" }, `${distance} of ${bits} bits differ`)] : [])];
 }
 

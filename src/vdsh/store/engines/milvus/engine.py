@@ -7,11 +7,13 @@ method does is said in `Engine`.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
 from vdsh.errors import FolderError
+from vdsh.files import locked
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
@@ -36,7 +38,7 @@ from vdsh.store.where import Tree, matches
 MANY_DOCUMENTS = 1000  # fetched at a time
 TRIES = 5  # to read a document that others replace
 BY_WORDS = f"all words (Milvus BM25): the {NEAREST:,} best and the {NEAREST:,} nearest, re-ordered"
-FIELDS = ["id", "code", "document", "pieces"]
+FIELDS = ["id", "code", "document", "pieces", "check_sum"]
 
 _making = Lock()
 T = TypeVar("T")
@@ -58,6 +60,8 @@ class Milvus(Engine):
             raise no_store(address.shown)
         self.shown = address.shown
         self._file = Path(address.place) if is_lite else None
+        if is_lite:
+            self.hold = self._hold
         self._collection = check_name(address.name or address.options.get("collection", "vdsh"))
         self._session = Session(address, wait=wait)
         self._values = self.values = KeyValues(self._session, f"{self._collection}_vdsh")
@@ -140,6 +144,13 @@ class Milvus(Engine):
     def look_up(self, ids: Sequence[str]) -> list[Stored]:
         return list(self._fetch([to_key(id) for id in ids]).values())
 
+    def present(self, ids: Sequence[str]) -> set[str]:
+        found = set[str]()
+        for some in in_parts([to_key(id) for id in ids], MANY_DOCUMENTS):
+            rows = self._documents.query(f"id in {some}", ["id"])
+            found.update(from_key(row["id"]) for row in rows)
+        return found
+
     def count(self, where: Tree | None) -> int:
         """Count documents; those that Milvus cannot count are looked at one by one."""
         expression = self._expression(where)
@@ -204,6 +215,12 @@ class Milvus(Engine):
         """Close the connection; Milvus Lite stops when nobody uses it any more."""
         self._session.close()
 
+    def _hold(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a lock, which is a file beside that of Milvus Lite; a server has none."""
+        assert self._file is not None
+        lock = f".{self._file.name}.{self._collection}.{name}.lock"
+        return locked(self._file.with_name(lock))
+
     def _check(self) -> None:
         """Raise where the store has got another collection, since this one is gone."""
         state = read_state(self._values)
@@ -233,7 +250,8 @@ class Milvus(Engine):
                 replaced.append(row["id"])
                 continue
             body = "".join([pieces[key] for key in keys]) if keys else row["document"]
-            found[row["id"]] = to_document(row["id"], body), self._code(row)
+            document = to_document(row["id"], body, row["check_sum"])
+            found[row["id"]] = document, self._code(row)
         if replaced and not tries:
             raise FolderError(
                 f"'{self.shown}' is damaged: a part of the document {show(from_key(replaced[0]))} "

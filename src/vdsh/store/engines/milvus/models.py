@@ -42,7 +42,7 @@ COLLECTION = "collection"
 LANGUAGE = "language"  # a key under meta/, written with the first document
 NOW, NEXT, CLOSING = "now", "next", "closing"  # keys under meta/, with a number behind
 STAYS = "-"  # behind a number: the store stays as it is, whoever else has written that number
-KEPT = ["id", "version", "code", "document", "pieces", "fields", "words"]
+KEPT = ["id", "version", "code", "document", "pieces", "check_sum", "fields", "words"]
 
 Row = Mapping[str, Any]
 Read = Callable[[Sequence[Row]], dict[str, Stored]]

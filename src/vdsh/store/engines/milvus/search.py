@@ -31,7 +31,7 @@ NEAREST = 1000
 MOST_TERMS = 1000
 # Documents that are fetched at a time.
 MANY_DOCUMENTS = 1000
-FIELDS = ["id", "code", "document", "pieces"]
+FIELDS = ["id", "code", "document", "pieces", "check_sum"]
 
 
 class MilvusSearch:
@@ -175,4 +175,5 @@ def to_candidates(found: Mapping[str, Stored]) -> Candidates:
         id_order=sort_keys(list(found)),
         codes=packed.reshape(len(found), -1 if found else 0),
         shares=np.zeros(len(found)),
+        has_name=np.ones(len(found), bool),
     )

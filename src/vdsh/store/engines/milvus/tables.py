@@ -19,8 +19,9 @@ from pymilvus import DataType, Function, FunctionType, MilvusClient
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
+from vdsh.store.check_sums import sum_of
 from vdsh.store.engines.milvus.where import PARTIAL, fields_of, from_key, to_key
-from vdsh.store.rows import Rows
+from vdsh.store.rows import Rows, damaged_document
 from vdsh.text.languages import Language
 from vdsh.words.counting import Counted, count_terms
 
@@ -49,6 +50,7 @@ def documents_schema(n_bits: int) -> Any:
     schema.add_field("document", DataType.VARCHAR, max_length=LONGEST)
     schema.add_field("pieces", DataType.VARCHAR, max_length=100)
     schema.add_field("version", DataType.VARCHAR, max_length=32)  # another one with each write
+    schema.add_field("check_sum", DataType.INT64)  # of the id and the whole document
     schema.add_field("fields", DataType.JSON)
     words = {"max_length": LONGEST, "enable_analyzer": True}
     schema.add_field("words", DataType.VARCHAR, **words, analyzer_params=OUR_WORDS)
@@ -75,12 +77,13 @@ def to_entries(
     """
     entries, pieces, marks = list[dict[str, Any]](), dict[str, str](), set[str]()
     written = zip(rows.rows, rows.documents, to_words(texts, language), strict=True)
-    for (id, text, labels, metadata, code), document, words in written:
+    for (id, text, labels, metadata, code, *_), document, words in written:
         key, version, name = to_key(id), uuid.uuid4().hex, ""
         if len(key) > LONGEST:
             size = len(id.encode())
             raise InputError(f"The id {show(id)} is too long for Milvus: {size:,} bytes.")
         body = f"[{json.dumps(text, ensure_ascii=False)},{labels or 'null'},{metadata}]"
+        check_sum = sum_of(key, body)
         if len(body) > LONGEST // 4 and len(body.encode()) > LONGEST:
             parts = [body[i : i + PIECE] for i in range(0, len(body), PIECE)]
             body, name = "", f"{version}:{len(parts)}"
@@ -89,7 +92,8 @@ def to_entries(
         fields = fields_of(None if labels is None else json.loads(labels), document.metadata)
         marks |= {"partial"} if fields == PARTIAL else set()
         entry = {"id": key, "version": version, "code": code or b"\0", "pieces": name}
-        entries.append(entry | {"fields": fields, "document": body, "words": words})
+        entry |= {"document": body, "words": words}
+        entries.append(entry | {"fields": fields, "check_sum": check_sum})
     return entries, pieces, marks
 
 
@@ -127,8 +131,10 @@ def piece_keys(name: str) -> list[str]:
     return [f"piece/{tag}/{number:06}" for number in range(int(count or 0))]
 
 
-def to_document(key: str, body: str) -> Document:
-    """Make a document of its row or its joined pieces."""
+def to_document(key: str, body: str, check_sum: int) -> Document:
+    """Make a document of its row or its joined pieces; raise unless they are what was written."""
+    if sum_of(key, body) != check_sum:
+        raise damaged_document(from_key(key))
     text, labels, metadata = json.loads(body)
     return Document(from_key(key), text, None if labels is None else tuple(labels), metadata)
 

@@ -108,6 +108,10 @@ class Postgres(Engine):
         query = "SELECT {columns} FROM {documents} WHERE id = ANY(%s::text[])"
         return [to_stored(row) for row in self._ask(query, [escape(id) for id in ids])]
 
+    def present(self, ids: Sequence[str]) -> set[str]:
+        query = "SELECT id FROM {documents} WHERE id = ANY(%s::text[])"
+        return {unescape(id) for (id,) in self._ask(query, [escape(id) for id in ids])}
+
     def count(self, where: Tree | None) -> int:
         (text, parameters), _ = self.filters.condition(where)
         rows = self._ask(f"SELECT count(*) FROM {{documents}} WHERE {text}", *parameters)

@@ -14,6 +14,7 @@ import orjson
 from vdsh.codes import Codes
 from vdsh.model import Model
 from vdsh.store import reindex
+from vdsh.store.check_sums import sum_of_code
 from vdsh.store.engine import check_model
 from vdsh.store.engines.postgres.session import Session, StoreCursor
 from vdsh.store.engines.postgres.tables import unescape
@@ -24,10 +25,10 @@ LOCK = "LOCK TABLE {documents} IN MODE MODE; SELECT key, value FROM {meta}"
 DROP = (
     "DROP TRIGGER IF EXISTS {forget} ON {documents}",
     "DROP FUNCTION IF EXISTS {forget_function}()",
-    "ALTER TABLE {documents} DROP COLUMN IF EXISTS next_code",
+    "ALTER TABLE {documents} DROP COLUMN IF EXISTS next_code, DROP COLUMN IF EXISTS next_sum",
 )
 ADD = (
-    "ALTER TABLE {documents} ADD COLUMN next_code {bits}",
+    "ALTER TABLE {documents} ADD COLUMN next_code {bits}, ADD COLUMN next_sum bigint",
     "CREATE FUNCTION {forget_function}() RETURNS trigger LANGUAGE plpgsql AS"
     " 'BEGIN NEW.next_code := NULL; RETURN NEW; END'",
     "CREATE TRIGGER {forget} BEFORE UPDATE OF text ON {documents}"
@@ -37,8 +38,9 @@ ADD = (
 SWITCH = (
     "DROP TRIGGER {forget} ON {documents}",
     "DROP FUNCTION {forget_function}()",
-    "ALTER TABLE {documents} DROP COLUMN code",
+    "ALTER TABLE {documents} DROP COLUMN code, DROP COLUMN code_sum",
     "ALTER TABLE {documents} RENAME COLUMN next_code TO code",
+    "ALTER TABLE {documents} RENAME COLUMN next_sum TO code_sum",
     "ALTER TABLE {documents} ADD CONSTRAINT {codes} CHECK (code IS NOT NULL) NOT VALID",
 )
 LEFT = (
@@ -46,8 +48,8 @@ LEFT = (
     " ORDER BY id LIMIT %s"
 )
 FILL = """
-UPDATE {documents} AS old SET next_code = new.code::{bits}
-FROM json_to_recordset(%s::json) AS new(id text, version text, code text)
+UPDATE {documents} AS old SET next_code = new.code::{bits}, next_sum = new.code_sum
+FROM json_to_recordset(%s::json) AS new(id text, version text, code text, code_sum bigint)
 WHERE old.id = new.id AND old.xmin::text = new.version
 """
 FILES = "SELECT file, data FROM {models} WHERE fingerprint = %s ORDER BY file, piece"
@@ -122,8 +124,13 @@ class Models(reindex.Models):
     def put_codes(self, fingerprint: str, batch: Sequence[reindex.Unencoded], codes: Codes) -> None:
         """Write the new codes of documents that are still of the same version."""
         new = [
-            {"id": one.key[0], "version": one.key[1], "code": f"x{code.tobytes().hex()}"}
-            for one, code in zip(batch, codes, strict=True)
+            {
+                "id": one.key[0],
+                "version": one.key[1],
+                "code": f"x{code.hex()}",
+                "code_sum": sum_of_code(code),
+            }
+            for one, code in zip(batch, map(bytes, codes), strict=True)
         ]
 
         def work(cursor: StoreCursor) -> None:

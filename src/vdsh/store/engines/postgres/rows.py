@@ -4,16 +4,16 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
+from math import inf
 from typing import Any
 
 import orjson
 
-from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
 from vdsh.store.engine import Stored
 from vdsh.store.engines.postgres.tables import escape, fields_json, unescape
-from vdsh.store.rows import Rows
+from vdsh.store.rows import Rows, array, check_code, to_document
 from vdsh.text.languages import Language
 from vdsh.words.counting import OPENING, Counted, Opening, count_terms
 from vdsh.words.segment import ABSENT, split
@@ -92,7 +92,7 @@ def to_json(rows: Rows, texts: Sequence[str], language: Language) -> tuple[str, 
     vectors, words = to_vectors(texts, language)
     values = []
     for i in sorted(range(len(rows.rows)), key=lambda i: rows.rows[i][0]):
-        id, text, labels, metadata, code = rows.rows[i]
+        id, text, labels, metadata, code, check_sum, code_sum = rows.rows[i]
         if len(id) > LONGEST_ID // 4 and len(escape(id).encode()) > LONGEST_ID:
             raise InputError(
                 f"The id {show(id)} is too long: {len(id.encode()):,} bytes. PostgreSQL finds ids "
@@ -101,7 +101,8 @@ def to_json(rows: Rows, texts: Sequence[str], language: Language) -> tuple[str, 
         fields = fields_json(rows.documents[i].metadata, metadata)
         row = {"id": escape(id), "text": escape(text), "labels": _labels(labels)}
         row |= {"metadata": metadata, "fields": fields, "code": f"x{code.hex()}"}
-        values.append({**row, "words": vectors[i][0], "n_words": vectors[i][1]})
+        sums = {"check_sum": check_sum, "code_sum": code_sum}
+        values.append({**row, **sums, "words": vectors[i][0], "n_words": vectors[i][1]})
     pairs = zip(rows.documents, texts, strict=True)
     spans = [(document.id, text, *span) for document, text in pairs for span in split(text)]
     inside, _ = to_vectors([text[i:j] for _, text, i, j in spans], language, opening=())
@@ -114,9 +115,12 @@ def to_json(rows: Rows, texts: Sequence[str], language: Language) -> tuple[str, 
 
 def to_stored(row: Sequence[Any]) -> Stored:
     """Read what the `columns` of `Tables` hold."""
-    id, text, labels, metadata, code = row
-    known = None if labels is None else tuple(map(unescape, labels))
-    return Document(unescape(id), unescape(text), known, json.loads(metadata)), to_code(code)
+    id, text, labels, metadata, code, check_sum, code_sum = row
+    known = None if labels is None else array(tuple(map(unescape, labels)))
+    columns = (unescape(id), unescape(text), known, metadata, check_sum)
+    # To bring a long text here took longer than to compare its check sum.
+    document = to_document(columns, longest=inf)
+    return document, check_code(document.id, to_code(code), code_sum)
 
 
 def to_code(bits: bytes) -> bytes:

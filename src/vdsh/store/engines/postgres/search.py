@@ -42,6 +42,7 @@ from vdsh.store.where import ALWAYS, Sql
 from vdsh.text.languages import Language, fold
 from vdsh.words import index as bm25
 from vdsh.words.phrases import fits
+from vdsh.words.query import name_terms
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
@@ -76,6 +77,8 @@ class Scored(NamedTuple):
     code: bytes
     share: float = 0.0
     span: tuple[int, int] = (0, 0)
+    # Whether it has the name that the query is; True where it is none.
+    has_name: bool = True
 
 
 class PostgresSearch:
@@ -117,6 +120,7 @@ class PostgresSearch:
         self._weights = np.zeros(0)
         self._mean_length = 1.0
         self._missing: list[str] = []
+        self._document_frequencies: dict[str, int] = {}
 
     def by_relevance(self, query: Query, k: int, *, strict: bool = False) -> Ranking:
         """Find the k best documents by words and code together."""
@@ -126,17 +130,17 @@ class PostgresSearch:
         corrections = self._correct()
         few = self._few() if self.is_narrow else None
         if few is not None:
-            found = self._with_passages(few)
+            found = self._noting_name(self._with_passages(few))
             target = vote(query, to_candidates(found))
         else:
-            found = self._best_of_both(n_wanted)
+            found = self._noting_name(self._best_of_both(n_wanted), n_wanted)
             target = vote(query, to_candidates(found))
             if target is not None and len(target) and not self._query_words.phrases:
                 n_tried = 4 * n_wanted if self._query_words.without else n_wanted
                 known = {one.id for one in found}
                 near = self._nearest(pack((target > 0.5)[None])[0], n_tried)
                 others = self._fitting([one for one in near if one.id not in known])
-                found = [*found, *self._with_passages(others)]
+                found = [*found, *self._noting_name(self._with_passages(others))]
         candidates = to_candidates(found)
         spans = {one.id: one.span for one in found}
         ranking = rank(query, candidates, target, k, strict=strict)
@@ -148,6 +152,7 @@ class PostgresSearch:
             spans=np.array([spans[id] for id in ranking.rows], np.uint32).reshape(-1, 2),
             words_without_documents=self._missing,
             corrections=corrections,
+            document_frequencies=self._document_frequencies,
         )
 
     def by_distance(self, query: Query, k: int) -> Ranking:
@@ -216,6 +221,7 @@ class PostgresSearch:
             df[unsure] = self._count([names[i] for i in unsure], None)
             sure[unsure] = True
         self._missing = bm25.list_missing(terms, df)
+        self._document_frequencies = dict(zip(names, df.tolist(), strict=True))
         self._words, self._df = [names[i] for i in chosen], df[chosen]
         self._mean_length = max(1, n_words) / max(1, n_docs)
 
@@ -275,6 +281,22 @@ class PostgresSearch:
                 share = bm25.with_passage(one.share, best[one.id])
                 candidates[i] = one._replace(share=share, span=spans[one.id])
         return candidates
+
+    def _noting_name(self, found: Sequence[Scored], n: int = 0) -> list[Scored]:
+        """Note which documents have the name that the query is; add the n best that have it."""
+        name = self._query_words.only_name(self.language)
+        if not name:
+            return list(found)
+        term = next((one for one in name_terms(name, self.language) if self._known.get(one)), "")
+        if not term:
+            return [one._replace(has_name=False) for one in found]
+        known = {one.id for one in found}
+        best = self._with_passages(self._best_having([term], [], n)) if n else []
+        found = [*found, *(one for one in best if one.id not in known)]
+        ids = [escape(one.id) for one in found]
+        query = "SELECT id FROM {documents} WHERE id = ANY(%s::text[]) AND words @@ %s::tsquery"
+        with_name = {unescape(id) for (id,) in self.cursor.ask(query, ids, any_of([term]))}
+        return [one._replace(has_name=one.id in with_name) for one in found]
 
     def _best(self, n: int) -> list[Scored]:
         """Return the n best by words, with those that tie with the last."""
@@ -389,4 +411,5 @@ def to_candidates(found: Sequence[Scored]) -> Candidates:
         id_order=sort_keys([one.id for one in found]),
         codes=packed.reshape(len(found), -1 if found else 0),
         shares=np.array([one.share for one in found], float),
+        has_name=np.array([one.has_name for one in found], bool),
     )

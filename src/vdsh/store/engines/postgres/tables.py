@@ -26,6 +26,7 @@ WHOLE = 2**53  # floats from here on are whole numbers
 SCHEMA = (
     'CREATE TABLE {documents} (id text COLLATE "C" PRIMARY KEY, text text NOT NULL,'
     " labels text[], metadata json NOT NULL, fields jsonb NOT NULL, code {bits} NOT NULL,"
+    " check_sum bigint NOT NULL, code_sum bigint NOT NULL,"
     " words tsvector NOT NULL, n_words int NOT NULL, n_before int)",
     "CREATE TABLE {meta} (key text PRIMARY KEY, value text NOT NULL)",
     'CREATE TABLE {fields} (name text COLLATE "C" PRIMARY KEY)',
@@ -48,14 +49,16 @@ INSERT INTO {passages} SELECT id, first, last, words::tsvector, n_words
 FROM json_to_recordset(%s::json) AS new(id text, first int, last int, words text, n_words int)
 """
 _UPSERT = """
-INSERT INTO {documents} AS old (id, text, labels, metadata, fields, code, words, n_words)
+INSERT INTO {documents} AS old
+  (id, text, labels, metadata, fields, code, check_sum, code_sum, words, n_words)
 SELECT id, text,
   CASE WHEN labels IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(labels::jsonb)) END,
-  metadata::json, fields::jsonb, code::{bits}, words::tsvector, n_words
+  metadata::json, fields::jsonb, code::{bits}, check_sum, code_sum, words::tsvector, n_words
 FROM json_to_recordset(%s::json) AS new(id text, text text, labels text, metadata text,
-  fields text, code text, words text, n_words int)
+  fields text, code text, check_sum bigint, code_sum bigint, words text, n_words int)
 ON CONFLICT (id) DO UPDATE SET text = excluded.text, labels = excluded.labels,
   metadata = excluded.metadata, fields = excluded.fields, code = excluded.code,
+  check_sum = excluded.check_sum, code_sum = excluded.code_sum,
   words = excluded.words, n_words = excluded.n_words, n_before = old.n_words
 RETURNING n_words, n_before
 """
@@ -124,7 +127,7 @@ class Tables:
 
     def sql(self, query: str, n_bits: int = 8, **more: Any) -> Composed:
         """Put the tables' names, and the type of codes, into a statement."""
-        columns = SQL("id, text, labels, metadata::text, code")
+        columns = SQL("id, text, labels, metadata::text, code, check_sum, code_sum")
         bits = SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
         return SQL(query).format(**self._names, **more, columns=columns, bits=bits)
 

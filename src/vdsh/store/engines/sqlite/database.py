@@ -9,10 +9,18 @@ from sqlite3 import Connection
 from time import monotonic, sleep
 from typing import Any
 
-from vdsh.errors import DamageError, EngineError, FolderError, InputError, WriteError
+from vdsh.errors import DamageError, EngineError, FolderError, GoneError, InputError, WriteError
 from vdsh.model import Model
+from vdsh.store.check_sums import sum_of
 from vdsh.store.engine import FORMAT, PARTS, Progress
-from vdsh.store.engines.sqlite.schema import META, TABLES, is_ours, read_schema
+from vdsh.store.engines.sqlite.schema import (
+    META,
+    TABLES,
+    is_ours,
+    note_facts,
+    read_schema,
+    write_values,
+)
 from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
 from vdsh.store.engines.sqlite.words import create_words
 from vdsh.store.model import to_pieces
@@ -20,7 +28,6 @@ from vdsh.store.model import to_pieces
 FILE = PARTS[0]
 MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
 TURN, PAUSE = 1.0, 0.12  # seconds of work before others may write, and for them to do so
-ADD_MODEL = "INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?)"
 
 
 class Database:
@@ -70,13 +77,20 @@ class Database:
             if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in TABLES:
                     connection.execute(statement)
-                connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+                note_facts(connection, meta)
                 create_words(connection)
-                connection.executemany(ADD_MODEL, to_pieces(model))
+                add_model(connection, model)
         return self.meta()
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """See one state of the store, whatever others write meanwhile."""
+        """See one state of the store, whatever others write meanwhile.
+
+        Of a store that is gone nothing is read, though its files stay readable while they are open.
+        """
+        if self.identity != _identity(self.file):
+            raise GoneError(
+                f"'{self.shown}' was removed or replaced since it was opened. Open it again."
+            )
         return self._transaction("BEGIN")
 
     @contextmanager
@@ -108,17 +122,23 @@ class Database:
 
     def remembered(self, prefix: str) -> dict[str, str]:
         """See `vdsh.store.engine.KeyValues`."""
-        query = "SELECT substr(key, ?), value FROM key_values WHERE key > ? AND key < ?"
+        query = "SELECT key, value, check_sum FROM key_values WHERE key > ? AND key < ?"
         with self.reading() as connection:
             # "0" follows the slash.
-            found = connection.execute(query, (len(prefix) + 1, prefix, f"{prefix[:-1]}0"))
-            return dict(found.fetchall())
+            rows = connection.execute(query, (prefix, f"{prefix[:-1]}0")).fetchall()
+        for key, value, check_sum in rows:
+            if sum_of(key, value) != check_sum:
+                raise FolderError(
+                    f"What '{self.shown}' remembers of its sources is damaged. Restore a backup, "
+                    "or index the documents into a new store."
+                )
+        return {key.removeprefix(prefix): value for key, value, _ in rows}
 
     def remember(self, prefix: str, values: Mapping[str, str]) -> None:
         """See there."""
         rows = [(prefix + key, value) for key, value in values.items()]
         with self.writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO key_values VALUES (?, ?)", rows)
+            write_values(connection, "key_values", rows)
 
     def forget(self, keys: Sequence[str]) -> None:
         """See there."""
@@ -193,7 +213,7 @@ class Database:
 
     def _check_place(self) -> None:
         if self.identity != _identity(self.file):
-            raise WriteError(
+            raise GoneError(
                 f"'{self.shown}' was removed or replaced since it was opened, so nothing is "
                 "written. Open it again."
             )
@@ -284,6 +304,12 @@ class Database:
         )
 
 
+def add_model(connection: Connection, model: Model) -> None:
+    """Keep the files of a model, unless they are there."""
+    rows = ((*piece, sum_of(*map(str, piece[:3]), piece[3])) for piece in to_pieces(model))
+    connection.executemany("INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?, ?)", rows)
+
+
 def read_meta(connection: Connection) -> dict[str, Any]:
     """Read what the store says about itself, as a transaction sees it."""
     return dict(connection.execute("SELECT key, value FROM meta LIMIT 100").fetchall())
@@ -292,7 +318,7 @@ def read_meta(connection: Connection) -> dict[str, Any]:
 def _identity(file: Path) -> tuple[int, int] | None:
     """Return what tells a file from another one at the same path."""
     try:
-        found = file.stat()
+        found = os.stat(file)
     except OSError:
         return None
     return found.st_dev, found.st_ino

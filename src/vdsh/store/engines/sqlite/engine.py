@@ -5,7 +5,7 @@ What each method does is said in `Engine`.
 # ruff: noqa: D102
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.errors import DamageError, EngineError, FolderError, VdshError, WriteError
+from vdsh.files import locked
 from vdsh.model import Model
 from vdsh.model.health import sample
 from vdsh.retrieval import Searcher
@@ -41,7 +42,7 @@ DAMAGED_WORDS = "damaged: the next search makes them anew"
 TRIES = 5
 
 T = TypeVar("T")
-INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
+INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class Sqlite(Engine):
@@ -68,6 +69,7 @@ class Sqlite(Engine):
         self.read_only = self._database.read_only
         self.models = Models(self._database)
         self.filters = filters.FilterIndexes(self._database)
+        self.hold = self._hold
         self.maintenance = Maintenance(self._database, self._need_cache)
         self.written = self._written
 
@@ -122,6 +124,10 @@ class Sqlite(Engine):
     def look_up(self, ids: Sequence[str]) -> list[Stored]:
         with self._database.reading() as connection:
             return FilteredDocuments(connection).look_up(ids)
+
+    def present(self, ids: Sequence[str]) -> set[str]:
+        with self._database.reading() as connection:
+            return FilteredDocuments(connection).present(ids)
 
     def count(self, where: Tree | None) -> int:
         with self._database.reading() as connection:
@@ -244,6 +250,11 @@ class Sqlite(Engine):
                 words.create_words(connection)
             yield connection
             cache.forget_tombstones(connection)
+
+    def _hold(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a lock, which is a file in the folder; of a store that is gone nothing is held."""
+        in_place = self._database.is_in_place()
+        return locked(self._folder / f".{name}.lock") if in_place else nullcontext(True)
 
     def _note(self, meta: dict[str, str]) -> dict[str, str]:
         """Remember which codes the store has."""

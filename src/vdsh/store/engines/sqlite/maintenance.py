@@ -17,7 +17,8 @@ from vdsh.store.engine import PARTS, Progress
 from vdsh.store.engines.sqlite.cache import IndexCache
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.filters import missing_entries
-from vdsh.store.engines.sqlite.words import pending
+from vdsh.store.engines.sqlite.verifying import wrong_rows
+from vdsh.store.engines.sqlite.words import Words, pending
 from vdsh.words import DamagedWordsError
 
 PAGES = 2000  # of the database that are copied between two reports
@@ -34,29 +35,33 @@ class Maintenance:
         self.is_in_place = database.is_in_place
 
     def problems(self) -> Iterator[str]:
-        """Say what is wrong: with the file, with the index beside it, with the words."""
+        """Say what is wrong: with the file, with what it holds, with the index beside it."""
         cache = self._cache()
         with self._database.reading() as connection:
-            for (complaint,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
-                if complaint != "ok":
-                    yield f"SQLite says: {' '.join(complaint.split())}. Restore a backup."
+            yield from self._problems_inside(connection)
             with cache.showing(connection) as index:
                 if cache.n_bytes:
                     yield from _index_problems(connection, index)
-            if missing_entries(connection):
-                yield "The index for filters lacks documents. vdsh compact makes it anew."
-            left = pending(connection)
-            if left is None or left.n_left:
-                yield "Not all words are indexed yet. The next search does it."
-                return
-            try:
-                cache.words.forget()
-                cache.words.showing(connection)
-            except DamagedWordsError as error:
-                yield f"{error} The next search makes it anew."
+
+    def _problems_inside(self, connection: Connection) -> Iterator[str]:
+        """Say what is wrong with the database, which is all that a backup has of it."""
+        for (complaint,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
+            if complaint != "ok":
+                yield f"SQLite says: {' '.join(complaint.split())}. Restore a backup."
+        yield from wrong_rows(connection)
+        if missing_entries(connection):
+            yield "The index for filters lacks documents. vdsh compact makes it anew."
+        left = pending(connection)
+        if left is None or left.n_left:
+            yield "Not all words are indexed yet. The next search does it."
+            return
+        try:
+            Words().verify(connection)
+        except DamagedWordsError as error:
+            yield f"{error} The next search makes it anew."
 
     def copy_to(self, folder: Path, progress: Progress | None = None) -> None:
-        """Copy one state of the database and what lies beside it."""
+        """Copy one state of the database and what lies beside it; raise where it is damaged."""
 
         def report(_: int, left: int, total: int) -> None:
             if progress is not None:
@@ -67,7 +72,10 @@ class Maintenance:
             self._database.reading() as connection,
             closing(sqlite3.connect(folder / FILE)) as copy,
         ):
-            connection.execute("SELECT 1 FROM meta").fetchone()
+            for problem in self._problems_inside(connection):
+                raise FolderError(
+                    f"'{self._database.shown}' cannot be backed up as it is. {problem}"
+                )
             connection.backup(copy, pages=PAGES, progress=report, sleep=0)
         for name in PARTS[1:]:
             if (beside := self._database.file.with_name(name)).is_file():

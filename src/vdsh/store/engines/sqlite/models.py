@@ -13,10 +13,12 @@ from vdsh.codes import Codes
 from vdsh.errors import VdshError
 from vdsh.model import Model
 from vdsh.store import reindex
+from vdsh.store.check_sums import sum_of_code
 from vdsh.store.engine import check_model
 from vdsh.store.engines.sqlite.cache import IndexCache
-from vdsh.store.engines.sqlite.database import ADD_MODEL, Database, read_meta
-from vdsh.store.model import from_pieces, to_pieces
+from vdsh.store.engines.sqlite.database import Database, add_model, read_meta
+from vdsh.store.engines.sqlite.schema import note_facts
+from vdsh.store.model import from_pieces
 
 LEFT = """
 SELECT row, text FROM documents WHERE row > ?
@@ -24,7 +26,8 @@ AND NOT EXISTS (SELECT 1 FROM next_codes WHERE next_codes.row = documents.row)
 ORDER BY row LIMIT ?
 """
 SWITCH = """
-UPDATE documents SET code = (SELECT code FROM next_codes WHERE next_codes.row = documents.row)
+UPDATE documents SET (code, code_sum) =
+(SELECT code, code_sum FROM next_codes WHERE next_codes.row = documents.row)
 """
 
 
@@ -50,8 +53,8 @@ class Models(reindex.Models):
             self.check_begun(begun, model.fingerprint, restart=restart)
             if begun != model.fingerprint:
                 connection.execute("DELETE FROM next_codes")
-                connection.executemany(ADD_MODEL, to_pieces(model))
-                _set(connection, **{reindex.NEXT: model.fingerprint})
+                add_model(connection, model)
+                note_facts(connection, {reindex.NEXT: model.fingerprint})
 
     def unencoded(self, fingerprint: str, after: int | None, size: int) -> list[reindex.Unencoded]:
         with self._database.reading() as connection:
@@ -60,10 +63,14 @@ class Models(reindex.Models):
 
     def put_codes(self, fingerprint: str, batch: Sequence[reindex.Unencoded], codes: Codes) -> None:
         """Write new codes; the text of a row never changes."""
-        pairs = zip([one.key for one in batch], map(bytes, codes), strict=True)
+        keys = [one.key for one in batch]
+        rows = [
+            (key, code, sum_of_code(code))
+            for key, code in zip(keys, map(bytes, codes), strict=True)
+        ]
         with self._database.writing() as connection:
             self.check_own(read_meta(connection).get(reindex.NEXT), fingerprint)
-            connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?)", pairs)
+            connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?, ?)", rows)
 
     def switch(self, model: Model) -> int:
         """Encode what is left, and put all new codes in place in one transaction."""
@@ -75,7 +82,7 @@ class Models(reindex.Models):
             connection.execute(SWITCH)
             connection.execute("DELETE FROM next_codes")
             new = reindex.switched(facts, model)
-            _set(connection, **new)
+            note_facts(connection, new)
             connection.execute("DELETE FROM meta WHERE key = ?", (reindex.NEXT,))
             # Or every reader would have to make the index of the new codes; it may fail.
             with suppress(VdshError, OSError):
@@ -96,7 +103,3 @@ def _read(connection: Connection, row: int) -> bytes:
     """Read a piece of a model; a query would copy it once more, which a search would notice."""
     with connection.blobopen("models", "data", row, readonly=True) as blob:
         return blob.read()
-
-
-def _set(connection: Connection, **values: str) -> None:
-    connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())

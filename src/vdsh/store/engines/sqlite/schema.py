@@ -1,28 +1,40 @@
 """The tables of a store in a folder, word for word; a file with any other is refused."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Connection
+
+from vdsh.store.check_sums import sum_of
 
 # A document that is replaced gets a new row, and the old row is noted among the tombstones. So an
 # index that knows the last row and tombstone it has seen can ask for what came after them. Old
 # tombstones are forgotten (`IndexCache.forget_tombstones`); an index that needs them is made anew.
-META = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+# Rows have check sums (`vdsh.store.check_sums`) of all that stands before them; word segments have
+# theirs inside.
+META = (
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL, check_sum INTEGER NOT NULL)"
+    " WITHOUT ROWID"
+)
 TABLES = (
     META,
     "CREATE TABLE documents(row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL,"
-    " text TEXT NOT NULL, labels TEXT, metadata TEXT NOT NULL, code BLOB NOT NULL)",
+    " text TEXT NOT NULL, labels TEXT, metadata TEXT NOT NULL, code BLOB NOT NULL,"
+    " check_sum INTEGER NOT NULL, code_sum INTEGER NOT NULL)",
     "CREATE TABLE tombstones(seq INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL,"
     " id TEXT NOT NULL)",
     "CREATE TABLE fields(name TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE models(fingerprint TEXT, file TEXT, piece INTEGER, data BLOB NOT NULL,"
-    " PRIMARY KEY(fingerprint, file, piece))",
-    "CREATE TABLE key_values(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE next_codes(row INTEGER PRIMARY KEY, code BLOB NOT NULL)",
+    " check_sum INTEGER NOT NULL, PRIMARY KEY(fingerprint, file, piece))",
+    "CREATE TABLE key_values(key TEXT PRIMARY KEY, value TEXT NOT NULL,"
+    " check_sum INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE next_codes(row INTEGER PRIMARY KEY, code BLOB NOT NULL,"
+    " code_sum INTEGER NOT NULL)",
 )
 SEQUENCE = "CREATE TABLE sqlite_sequence(name,seq)"  # made by SQLite
 WORDS = (
     "CREATE TABLE words(segment INTEGER PRIMARY KEY, first INTEGER NOT NULL,"
-    " span INTEGER NOT NULL, docs INTEGER NOT NULL, data BLOB NOT NULL)",
+    " span INTEGER NOT NULL, docs INTEGER NOT NULL, size INTEGER NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE word_blocks(segment INTEGER NOT NULL, block INTEGER NOT NULL,"
+    " data BLOB NOT NULL, PRIMARY KEY(segment, block))",
     "CREATE TABLE word_tombstones(segment INTEGER PRIMARY KEY, places BLOB NOT NULL)",
 )
 FILTERS = (  # made when a field is first indexed
@@ -47,6 +59,17 @@ def make_anew(connection: Connection, statements: Sequence[str]) -> None:
         name = statement.removeprefix("CREATE TABLE ").partition("(")[0]
         connection.execute(f"DROP TABLE IF EXISTS {name}")
         connection.execute(statement)
+
+
+def write_values(connection: Connection, table: str, values: Iterable[tuple[str, str]]) -> None:
+    """Write values by their keys, with their check sums."""
+    rows = [(key, value, sum_of(key, value)) for key, value in values]
+    connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)
+
+
+def note_facts(connection: Connection, facts: Mapping[str, str]) -> None:
+    """Write what the store says about itself."""
+    write_values(connection, "meta", facts.items())
 
 
 def is_ours(found: set[str]) -> bool:

@@ -112,6 +112,10 @@ class FilteredDocuments:
         """Fetch the documents of those ids that are there."""
         return [to_stored(row) for row in self._look_up(COLUMNS, ids)]
 
+    def present(self, ids: Sequence[str]) -> set[str]:
+        """Say which of some documents are there."""
+        return {id for (id,) in self._look_up("id", ids)}
+
     def _all(self, columns: str) -> list[Any]:
         """Look up columns of all rows that match, by an index or by reading all documents."""
         rows = self._some()
@@ -157,8 +161,9 @@ class FilteredDocuments:
 
 def to_stored(row: Sequence[Any]) -> Stored:
     """Make a document and its code of the columns `COLUMNS`."""
-    *columns, code = row
-    return to_document(columns), check_code(code)
+    id, text, labels, metadata, code, check_sum, code_sum = row
+    document = to_document((id, text, labels, metadata, check_sum))
+    return document, check_code(document.id, code, code_sum)
 
 
 def _columns_of(found: Mapping[int, Any], row: int) -> Any:

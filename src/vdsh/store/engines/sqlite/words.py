@@ -1,15 +1,17 @@
 """The word index of a store in a folder, which is committed with its documents.
 
-Each batch of documents adds a segment to the table `words`, and small neighbours are joined, so
-that there are few. Deleted documents are noted in the table `word_tombstones` until their segment
-is written anew.
+Each batch of documents adds a segment, and small neighbours are joined, so that there are few. The
+table `words` has the heads of segments and the table `word_blocks` their blocks, of which a search
+reads those with its terms. Deleted documents are noted in the table `word_tombstones` until their
+segment is written anew.
 """
 
+import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import accumulate, pairwise
-from secrets import randbits
 from sqlite3 import Connection, DatabaseError
 from threading import Lock
 from typing import NamedTuple
@@ -17,17 +19,20 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.documents.document import BATCH
-from vdsh.store.engines.sqlite.schema import WORDS, make_anew
+from vdsh.store.engines.sqlite.schema import WORDS, make_anew, note_facts
 from vdsh.store.engines.sqlite.seen import Seen
 from vdsh.store.rows import read_metadata, searched_text
 from vdsh.text.languages import NONE, Language, find_language, language
-from vdsh.words import DamagedWordsError, Segment, WordIndex
+from vdsh.words import DamagedWordsError, IndexReader, Segment
+from vdsh.words.blocks import StoredSegment, to_blocks
 from vdsh.words.segment import MOST
+from vdsh.words.stored import LoadedSegment, StoredIndex
 
 KEY = "words"  # in the table `meta`: the row up to which an index made anew has come, and the last
 LANGUAGE = "language"  # there, too: settled when the first document is written
 LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 JOINED = 8  # neighbours of a size, at least
+BLOCKS_AT_ONCE = 500  # numbers in one statement
 LARGEST = 2**26  # bytes of a joined segment: long documents have many passages
 MOST_DELETED = 0.25  # of a segment, before it is written anew
 
@@ -39,7 +44,7 @@ class SegmentRow(NamedTuple):
     first: int
     span: int
     docs: int
-    n_bytes: int
+    n_bytes: int  # of its blocks
     gone: int = 0
 
     @property
@@ -73,7 +78,7 @@ def language_of(connection: Connection, texts: Sequence[str] = ()) -> Language:
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (LANGUAGE,)).fetchone()
     if found is None and texts:
         found = (find_language(texts),)
-        connection.execute("INSERT INTO meta VALUES (?, ?)", (LANGUAGE, *found))
+        note_facts(connection, {LANGUAGE: found[0]})
     return language(found[0] if found else NONE)
 
 
@@ -99,7 +104,7 @@ def begin_anew(connection: Connection) -> Pending:
     left = pending(connection)
     if left is not None and not left.n_left:
         try:
-            Words().showing(connection)
+            Words().verify(connection)
         except DamagedWordsError:
             left = None
     if left is None:
@@ -145,37 +150,44 @@ def remove_words(connection: Connection, rows: Sequence[int]) -> None:
 
 
 class Words:
-    """The word index as readers in this process share it: segments are read once."""
+    """The word index as readers in this process share it: what one read, others need not read."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._read: dict[SegmentRow, Segment] = {}
-        self._index: WordIndex | None = None
+        self._read: dict[SegmentRow, LoadedSegment] = {}
+        self._index: StoredIndex | None = None
         self._seen = Seen()
 
-    def showing(self, connection: Connection) -> WordIndex:
-        """Return the index of the state that a transaction sees; raise where that is damaged.
+    def showing(self, connection: Connection) -> IndexReader:
+        """Return the index of the state that a transaction sees, to be used inside it.
 
-        Also where it is not whole, as while another process makes it anew.
+        Raises where that is damaged, or not finished, as while another process makes it anew. What
+        is not read yet may be damaged too: methods of the index raise then.
         """
         try:
             with self._lock:
                 if self._index is None or not self._seen.has(connection):
                     self._index = self._follow(connection)
                     self._seen.note(connection)
-                return self._index
+                return IndexReader(self._index, partial(_read_blocks, connection))
         except (DamagedWordsError, DatabaseError) as error:
             self.forget()
             if _is_damage(error):
                 raise DamagedWordsError(str(error)) from error
             raise
 
+    def verify(self, connection: Connection) -> None:
+        """Read everything, and keep nothing of it; raise where anything is damaged."""
+        self.showing(connection)
+        for row in _list_rows(connection):
+            _read_segment(connection, row)
+
     def forget(self) -> None:
         """Read all segments anew, as after an older database was put back."""
         with self._lock:
             self._read, self._index = {}, None
 
-    def _follow(self, connection: Connection) -> WordIndex:
+    def _follow(self, connection: Connection) -> StoredIndex:
         left, rows = pending(connection), _list_rows(connection)
         if left is None or left.n_left:
             raise DamagedWordsError("The word index is not finished.")
@@ -186,14 +198,14 @@ class Words:
             return self._index
         self._seen.forget()
         known = self._read
-        self._read = {r: known.get(r) or _read_segment(connection, r) for r in rows}
-        index = WordIndex(list(self._read.values()), language_of(connection))
+        self._read = {row: known.get(row) or _open_segment(connection, row) for row in rows}
+        index = StoredIndex(list(self._read.values()), language_of(connection))
         if self._index is None:
             _check_count(connection, index)
         return index
 
 
-def _check_count(connection: Connection, index: WordIndex) -> None:
+def _check_count(connection: Connection, index: StoredIndex) -> None:
     (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
     if n_documents != index.n_docs:
         raise DamagedWordsError(
@@ -235,8 +247,7 @@ def _next_documents(connection: Connection, left: Pending) -> list[tuple[int, st
 
 
 def _set_pending(connection: Connection, left: Pending) -> None:
-    new = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
-    connection.execute(new, (KEY, f"{left.done} {left.last}"))
+    note_facts(connection, {KEY: f"{left.done} {left.last}"})
 
 
 def _add_tombstones(connection: Connection, row: SegmentRow, places: bytes) -> None:
@@ -254,7 +265,7 @@ def _add_tombstones(connection: Connection, row: SegmentRow, places: bytes) -> N
 def _list_rows(connection: Connection) -> list[SegmentRow]:
     """List the segments, in the order of their documents; raise where they cannot be ours."""
     query = (
-        "SELECT segment, first, span, docs, LENGTH(data), IFNULL(LENGTH(places), 0) "
+        "SELECT segment, first, span, docs, size, IFNULL(LENGTH(places), 0) "
         "FROM words LEFT JOIN word_tombstones USING (segment) ORDER BY first"
     )
     rows = [SegmentRow(*row) for row in connection.execute(query)]
@@ -264,17 +275,38 @@ def _list_rows(connection: Connection) -> list[SegmentRow]:
     return rows
 
 
-def _read_segment(connection: Connection, row: SegmentRow) -> Segment:
-    """Read a segment without what is gone; raise where it is not as it was written."""
+def _open_segment(connection: Connection, row: SegmentRow) -> LoadedSegment:
+    """Read the head of a segment, and what was deleted; raise where it is not as it was written."""
     query = "SELECT data FROM words WHERE segment = ?"
     (data,) = connection.execute(query, (row.segment,)).fetchone()
-    segment = Segment.from_bytes(data, row.first)
-    gone = np.frombuffer(_tombstones(connection, row), "<u2")
-    if (len(segment.documents.lengths), segment.n_docs) != (row.span, row.docs) or (
-        gone.max(initial=0) >= row.span
-    ):
+    deleted = np.frombuffer(_tombstones(connection, row), "<u2").astype(np.uint16)
+    stored = StoredSegment(data, row.first, deleted, row.n_bytes)
+    if (len(stored.head.lengths), stored.n_docs) != (row.span, row.docs):
         raise DamagedWordsError("A segment of the word index is not as long as it should be.")
-    return segment.without(gone) if len(gone) else segment
+    return LoadedSegment(row.segment, stored)
+
+
+def _read_segment(connection: Connection, row: SegmentRow) -> Segment:
+    """Read all of a segment without what was deleted; raise where it is not as it was written."""
+    read = partial(_read_blocks, connection, row.segment)
+    return _open_segment(connection, row).stored.whole(read)
+
+
+def _read_blocks(connection: Connection, segment: int, numbers: Sequence[int]) -> list[bytes]:
+    """Read some blocks of a segment; raise where they are not there."""
+    blocks: dict[int, bytes] = {}
+    for start in range(0, len(numbers), BLOCKS_AT_ONCE):
+        listed = ", ".join(map(str, numbers[start : start + BLOCKS_AT_ONCE]))
+        query = f"SELECT block, data FROM word_blocks WHERE segment = ? AND block IN ({listed})"
+        try:
+            blocks.update(connection.execute(query, (segment,)))
+        except DatabaseError as error:
+            if _is_damage(error):
+                raise DamagedWordsError(str(error)) from error
+            raise
+    if len(blocks) < len(numbers):
+        raise DamagedWordsError("A segment of the word index lacks blocks.")
+    return [blocks[number] for number in numbers]
 
 
 def _tombstones(connection: Connection, row: SegmentRow) -> bytes:
@@ -294,13 +326,26 @@ def _check_sum(places: bytes) -> bytes:
 
 
 def _write_segment(connection: Connection, segment: Segment) -> None:
-    facts = randbits(62), segment.first, len(segment.documents.lengths), segment.n_docs
-    connection.execute("INSERT INTO words VALUES (?, ?, ?, ?, ?)", (*facts, segment.to_bytes()))
+    head, blocks = to_blocks(segment)
+    number = int.from_bytes(os.urandom(8)) >> 2
+    connection.execute(
+        "INSERT INTO words VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            number,
+            segment.first,
+            len(segment.documents.lengths),
+            segment.n_docs,
+            sum(map(len, blocks)),
+            head,
+        ),
+    )
+    rows = [(number, place, block) for place, block in enumerate(blocks)]
+    connection.executemany("INSERT INTO word_blocks VALUES (?, ?, ?)", rows)
 
 
 def _drop_rows(connection: Connection, rows: Sequence[SegmentRow]) -> None:
     """Drop segments and what is noted beside them."""
-    for table in ("words", "word_tombstones"):
+    for table in ("words", "word_blocks", "word_tombstones"):
         these = [(row.segment,) for row in rows]
         connection.executemany(f"DELETE FROM {table} WHERE segment = ?", these)
 
