@@ -81,11 +81,12 @@ def slow_rank(candidates, target, k, strict):
         for share, agreement in zip(shares, agreements, strict=True)
     ]
     scores = [round(score, 9) for score in scores]
-    related = [
-        score < FAR * max(scores) or share == 0 for score, share in zip(scores, shares, strict=True)
-    ]
+    has_name = candidates.has_name
+    related = [share == 0 or not has_name[i] for i, share in enumerate(shares)]
+    # What has parts of the name comes before what has none of the words.
+    classes = [int(related[i]) + int(share == 0) for i, share in enumerate(shares)]
     order = sorted(
-        range(len(shares)), key=lambda i: (related[i], -scores[i], candidates.id_order[i])
+        range(len(shares)), key=lambda i: (classes[i], -scores[i], candidates.id_order[i])
     )[:k]
     return [(100 + i, scores[i], related[i]) for i in order if not (strict and related[i])]
 
