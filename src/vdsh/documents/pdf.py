@@ -118,7 +118,9 @@ def _exchange(process: "subprocess.Popen[bytes]", message: bytes) -> bytes:
 
 def _why_ended(status: int, seconds: float) -> str:
     """Say why there is no answer, by the status of a process that has ended."""
-    out_of_time = [-getattr(signal, name) for name in ("SIGXCPU", "SIGKILL") if hasattr(signal, name)]
+    out_of_time = [
+        -getattr(signal, name) for name in ("SIGXCPU", "SIGKILL") if hasattr(signal, name)
+    ]
     if status in (out_of_time or [1]):  # Windows ends a process with 1
         return f"takes more than {seconds:.0f} seconds to read"
     return "is not PDF, or is damaged"
