@@ -186,7 +186,7 @@ def test_datasets_downloads_one_and_tells_about_it(vdsh, published, tmp_path):
     assert "not here; get it with: vdsh research datasets tmc --download" in before
     assert "sha256\tnot published" in before
     after = vdsh("datasets", "tmc", "--download").stdout
-    assert f"where      {tmp_path / 'cache' / 'tmc'}\n" in after
+    assert f"where\t{tmp_path / 'cache' / 'tmc'}\n" in after
     fact = json.loads(vdsh("datasets", "tmc", "--json", "--root", tmp_path / "cache").stdout)
     assert fact["where"] == str(tmp_path / "cache" / "tmc")
     assert fact["files"][0]["name"] == "tmc2007_train.svm.bz2"

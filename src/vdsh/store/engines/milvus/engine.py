@@ -172,11 +172,12 @@ class Milvus(Engine):
         progress: Progress | None = None,
     ) -> T:
         for _ in range(TRIES):
-            search = MilvusSearch(
-                self._documents, self._stored, self.language(), where, self._expression(where)
-            )
+            # This may find that the store has got another collection.
+            language = self.language()
+            expression = self._expression(where)
+            search = MilvusSearch(self._documents, self._stored, language, where, expression)
             try:
-                return work(Snapshot(self._facts, self.language(), search, search.fetch))
+                return work(Snapshot(self._facts, language, search, search.fetch))
             except ModelChangedError:
                 # The store has got another collection, with codes of another model.
                 self.meta()
