@@ -12,6 +12,7 @@ from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
 from vdsh.evaluation.quality import Texts
 from vdsh.hashers import HASHERS, VectorHasher, default_method
+from vdsh.hashers.vdsh.lsa import are_short
 from vdsh.model import Model
 from vdsh.model.health import sample
 from vdsh.model.joint import JointModel
@@ -19,6 +20,7 @@ from vdsh.model.profile import hold_out
 from vdsh.pipeline import TextHasher
 from vdsh.progress import progress_bar, show_progress, training_bar
 from vdsh.store import Store
+from vdsh.text import BagOfWords
 
 __all__ = ["WITHOUT_TORCH", "fit_store", "fit_texts", "fit_vectors"]
 
@@ -27,6 +29,7 @@ WITHOUT_TORCH = (
     "'vdsh[train]') a network trains on from here, which improves short codes most."
 )
 LONG = 64  # bits
+SHORTEST_OF_SHORT = 16  # bits
 LEAST_LEARNED = 50  # documents of a store: of fewer, words say more
 MOST_EMBEDDED = 10_000  # texts whose vectors a rotation is learned from; the rest only get codes
 VECTOR_BITS = 256
@@ -73,11 +76,11 @@ def fit_store(
             f"Codes are learned from {LEAST_LEARNED} documents or more, and the store holds "
             f"{n_documents:,}. It answers as before."
         )
-    if method is None:  # of long codes the network improves little, and takes minutes
-        method = "vdsh-s" if labels else "linear" if n_bits >= LONG else default_method()
+    documents = store.sample(MOST_LEARNED)
+    if method is None:
+        method = "vdsh-s" if labels else choose_method(n_bits, [one.text for one in documents])
     hasher = TextHasher(method, n_bits, random_state=random_state)
     hasher.check_settings()
-    documents = store.sample(MOST_LEARNED)
     if HASHERS[hasher.model].supervised and all(one.labels is None for one in documents):
         raise InputError("No document of the store has labels to learn from. Leave out labels.")
     train, held_out = hold_out(len(documents), random_state)
@@ -102,6 +105,28 @@ def fit_store(
     n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))  # ITQ takes a document a bit
     how: dict[str, Any] = {"embedder": embed, "source": embed, "progress": progress}
     return JointModel(model, fit_vectors(vectors, n_bits, random_state=random_state, **how))
+
+
+def choose_method(n_bits: int, texts: Sequence[str]) -> str:
+    """Choose the method to learn texts without labels with: the network only where it is better.
+
+    Of long codes it improves little and takes minutes; short texts it learns no better from 16 bits
+    on. Measured in docs/results.md, "Where the network wins".
+    """
+    if n_bits >= LONG:
+        return "linear"
+    if n_bits >= SHORTEST_OF_SHORT and _are_short(texts):
+        return "linear"
+    return default_method()
+
+
+def _are_short(texts: Sequence[str]) -> bool:
+    """Tell whether texts have few different words; a thousand of them say so."""
+    some = [texts[i] for i in sample(len(texts), 1_000)]
+    try:
+        return are_short(BagOfWords().fit_transform(some))
+    except InputError:  # no word is left to count, which learning will say
+        return False
 
 
 def embed_with_bar(texts: Sequence[str], model: str, *, progress: bool) -> Vectors:
