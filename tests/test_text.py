@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -133,7 +134,9 @@ def test_weightings():
     np.testing.assert_allclose(weigh(counts, "binary").toarray()[0], [0.5**0.5] * 2)
     roots = weigh(counts, "sqrt-tfidf", np.array([1, 3], np.float32))  # moon, orbit
     np.testing.assert_allclose(roots.toarray()[0], np.array([1, 18**0.5]) / 19**0.5, rtol=1e-6)
-    with pytest.raises(InputError, match="tfidf, sqrt-tfidf, damped-tfidf, tf, binary, given. Got 'bm25'"):
+    with pytest.raises(
+        InputError, match="tfidf, sqrt-tfidf, damped-tfidf, tf, binary, given. Got 'bm25'"
+    ):
         weigh(counts, "bm25")
 
 

@@ -80,7 +80,7 @@ def _trained(facts: Mapping[str, Any], learned: Mapping[str, Any]) -> list[str]:
     ]
     if n_empty := facts.get("documents_without_words"):  # older models do not say
         said.append(
-            f"{n_empty:,} of these documents have no word of the vocabulary: their codes say nothing"
+            f"{n_empty:,} of these documents have no known word: their codes say nothing"
         )
     if (taught := facts.get("vectors")) is not None:
         size = taught["dimensions"]
