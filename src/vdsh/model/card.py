@@ -79,9 +79,7 @@ def _trained(facts: Mapping[str, Any], learned: Mapping[str, Any]) -> list[str]:
         _labels(learned),
     ]
     if n_empty := facts.get("documents_without_words"):  # older models do not say
-        said.append(
-            f"{n_empty:,} of these documents have no known word: their codes say nothing"
-        )
+        said.append(f"{n_empty:,} of these documents have no known word: their codes say nothing")
     if (taught := facts.get("vectors")) is not None:
         size = taught["dimensions"]
         said.append(f"taught by vectors of {size:,} dimensions{_source(taught, 'from')}")

@@ -60,9 +60,9 @@ def related(
 
     The sum of three cosines decides: of the words' weights (idf times the root of the count, so
     that no single word speaks for a document; in short texts the count), of LSA and word vectors
-    (see `lsa`), and of the places that walks along the graph of the nearest lead to. Vectors add a fourth, which has
-    the weight of LSA too where documents are too short for that; walks and the
-    place, which are better then, count double. At most 100 are found.
+    (see `lsa`), and of the places that walks along the graph of the nearest lead to.
+    Vectors add a fourth, which has the weight of LSA too where documents are too
+    short for that; walks and the place, which are better then, count double. At most 100 are found.
     """
 
     def show(done: float) -> None:

@@ -52,9 +52,10 @@ class Judge:
         rows, query_rows, known, asked = choose_judged(known, asked)
         database = Examples(train.inputs[rows], train.counts[rows], known)
         queries = Examples(validation.inputs[query_rows], validation.counts[query_rows], asked)
-        parts = [Documents(part, hasher.target, device) for part in (database, queries)]
-        relevant = parts[1].labels @ parts[0].labels.T > 0
-        return cls(hasher.threshold, *parts, relevant)
+        documents = Documents(database, hasher.target, device)
+        asking = Documents(queries, hasher.target, device)
+        relevant = asking.labels @ documents.labels.T > 0
+        return cls(hasher.threshold, documents, asking, relevant)
 
     def score(self, network: Network) -> Values:
         """Score a network query by query, (n_queries,); more is better."""
