@@ -3,7 +3,7 @@
     VDSH_DATA=path/to/data python benchmarks/bench_quality.py [--jobs 8] [--seeds 2]
 
 Precision at 100 of test documents that search the training documents, with the defaults: short
-texts (`titles`, `snippets`) and long ones, with labels and without, codes of 16 to 128 bits. Without
+texts (`titles`, `snippets`) and long ones, with labels and without, 16 to 128 bits. Without
 labels nothing is chosen by labels either, as for a user who has none. Each mean is shown beside
 that of the committed result; below it by more than 0.005 it is marked.
 """
