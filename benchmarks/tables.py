@@ -208,6 +208,15 @@ TABLES: dict[str, Callable[[], str]] = {
         },
     ),
     "only": worked.vectors_alone,
+    "quality": Table(
+        "quality",
+        {
+            "corpus": "{corpus}",
+            "method": "{model}",
+            "bits": "{bits}",
+            "precision at 100": "{precision:.3f}",
+        },
+    ),
     "hops": cells.hops,
     "beside 0.2": cells.beside_02,
     "teacher": cells.teacher,
