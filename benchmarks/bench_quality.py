@@ -16,12 +16,13 @@ from itertools import product
 
 import numpy as np
 from common import RESULTS, run
-from relevance_tasks import read
+from relevance_tasks import data, read
 
 from vdsh.evaluation import evaluate_codes
 from vdsh.hashers import HASHERS
 from vdsh.jit import use_threads
 from vdsh.paper import corpora
+from vdsh.paper.datasets import DATASETS
 from vdsh.text import BagOfWords
 
 SHORT, LONG = ("titles", "snippets"), ("20newsgroups", "reuters20", "tmc", "rcv1")
@@ -75,15 +76,23 @@ def split(corpus, seed):
     """Count the terms of training, validation and test documents; give them with their labels."""
     if corpus in LONG:
         return [(part.counts, list(part.labels)) for part in corpora.count(corpus, seed)[:3]]
-    documents = read(corpus)
-    order = np.random.RandomState(SPLIT).permutation(len(documents))
+    texts, labels = texts_of(corpus)
+    order = np.random.RandomState(SPLIT).permutation(len(texts))
     cuts = [int(0.8 * len(order)), int(0.9 * len(order))]
-    parts = [[documents[i] for i in rows] for rows in np.split(order, cuts)]
-    bag = BagOfWords().fit([document.text for document in parts[0]])
+    parts = np.split(order, cuts)
+    bag = BagOfWords().fit([texts[i] for i in parts[0]])
     return [
-        (bag.transform([document.text for document in part]), [one.labels for one in part])
-        for part in parts
+        (bag.transform([texts[i] for i in rows]), [labels[i] for i in rows]) for rows in parts
     ]
+
+
+def texts_of(corpus):
+    """Read the texts and labels of a corpus of short texts, in the order of its file."""
+    if corpus in DATASETS:
+        documents = DATASETS[corpus].read(data(corpus)).documents
+        return documents.texts, documents.labels
+    documents = read(corpus)
+    return [one.text for one in documents], [one.labels for one in documents]
 
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ def test_bit_probabilities_agree_with_draws_from_the_posterior():
 
 @pytest.mark.parametrize(
     ("labelled", "chosen"),
-    [(1.0, "precision"), (0.5, "precision"), (0.2, "halves"), (0.0, "halves")],
+    [(1.0, "precision"), (0.5, "precision"), (0.2, ""), (0.0, "")],
 )
 def test_the_best_epoch_is_chosen_on_validation(labelled, chosen, corpus_):
     X = corpus_.counts

@@ -64,9 +64,9 @@ class LinearHashing(Hasher):
         with one_thread_each():  # sums of more threads would be others
             joined = sample(train.counts.shape[0], MOST_LISTED)
             vectors = None if train.vectors is None else train.vectors[joined]
-            places = related(train.counts[joined], 0, vectors, progress=progress).places
-            rows = sample(len(places), MOST_TO_REGRESS)
-            aims = soft_signs(turn(places[rows], self.n_bits, seed))
+            others = related(train.counts[joined], 0, vectors, progress=progress)
+            rows = others.rows[sample(len(others.rows), MOST_TO_REGRESS)]
+            aims = soft_signs(turn(others.places[rows], self.n_bits, seed))
             found = linear_map(train.inputs[joined[rows]], aims)
         self.W_, self.b_ = found.W, found.b
         self.sigma_ = np.ones(self.n_bits, np.float32)

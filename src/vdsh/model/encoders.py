@@ -175,7 +175,11 @@ class Network(Layers, Probabilistic):
 
     def _normal(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> Posterior:
         mu, raw = encode(inputs, self.W1, self.b1, self.W2, self.b2, *heads)
-        log_sigma = 0.5 / (1 + np.exp(-raw)) if self.log_variance == "bounded" else raw
+        if self.log_variance == "bounded":
+            # Below -80, where the sigmoid is 0, exp(-raw) would overflow.
+            log_sigma = 0.5 / (1 + np.exp(-np.maximum(raw, -80)))
+        else:
+            log_sigma = raw
         return Posterior(mu, np.exp(log_sigma))
 
 

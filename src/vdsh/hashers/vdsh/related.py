@@ -6,10 +6,13 @@ as in spectral clustering (A. Ng, M. Jordan and Y. Weiss, NIPS 2001): documents 
 ways join come to lie at one place though they share no word.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
 
 from vdsh.hashers.base import Progress, Report
@@ -26,6 +29,10 @@ from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 from vdsh.text.counts import inverse_document_frequency, weigh
 
+# Copies of one document that the graph has, at most. Copies are nearest to one another: with more of
+# them the time would grow with their square, and none would be joined with anything else. No
+# document of the paper's corpora has so many (Reuters: 9).
+_MOST_COPIES = 20
 MOST_NEIGHBOURS = 100  # the nearest by words, among which LSA and word vectors choose
 _ENTRIES = 20_000  # of the inverted index that a document looks at, at least: its heaviest terms
 _WORK = 2e9  # entries to look at in all, at least: a few seconds
@@ -51,6 +58,10 @@ class Related(NamedTuple):
     # (n_docs, d): rows of one length, near where documents are related; zero for a document of no
     # words.
     places: Floats
+    # (n_rows,): the documents that are in the graph, in order: all, but for copies beyond the
+    # twentieth of a document. Learning from these keeps a thousand copies from outweighing the
+    # rest.
+    rows: NDArray[np.intp]
 
 
 def related(
@@ -63,7 +74,51 @@ def related(
     (see `lsa`), and of the places that walks along the graph of the nearest lead to.
     Vectors add a fourth, which has the weight of LSA too where documents are too
     short for that; walks and the place, which are better then, count double. At most 100 are found.
+    Of many copies of a document a few are in the graph; the others have the neighbours and the
+    place of the first.
     """
+    rows, representative = _leave_out_copies(counts, vectors)
+    if len(rows) == counts.shape[0]:
+        return _related(counts, k, vectors, progress)
+    given = None if vectors is None else vectors[rows]
+    found = _related(counts[rows], k, given, progress)
+    neighbours = rows[found.neighbours].astype(np.int32)
+    return Related(neighbours[representative], found.places[representative], rows)
+
+
+def _leave_out_copies(
+    counts: csr_array, vectors: Floats | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Choose the rows to learn from, and say which of these stands for each row.
+
+    Rows without words stay, because they are nobody's neighbours.
+    """
+    rows: list[int] = []
+    representative = np.empty(counts.shape[0], np.intp)
+    n_copies: Counter[bytes] = Counter()
+    first_copy: dict[bytes, int] = {}
+    for row in range(counts.shape[0]):
+        entries = slice(counts.indptr[row], counts.indptr[row + 1])
+        digest = blake2b(counts.indices[entries].tobytes(), digest_size=16)
+        digest.update(counts.data[entries].tobytes())
+        if vectors is not None:
+            digest.update(vectors[row].tobytes())
+        key = digest.digest()
+        n_copies[key] += 1
+        is_empty = entries.start == entries.stop
+        if n_copies[key] > _MOST_COPIES and not is_empty:
+            representative[row] = first_copy[key]
+            continue
+        first_copy.setdefault(key, len(rows))
+        representative[row] = len(rows)
+        rows.append(row)
+    return np.array(rows, np.intp), representative
+
+
+def _related(
+    counts: csr_array, k: int, vectors: Floats | None, progress: Progress | None
+) -> Related:
+    """Find the neighbours and the place of each document; see `related`."""
 
     def show(done: float) -> None:
         if progress:
@@ -89,7 +144,7 @@ def related(
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
     neighbours = _choose(words, places, candidates, k, joined)[0] if k else candidates[:, :0]
     show(1.0)
-    return Related(neighbours, weight * unit(places))
+    return Related(neighbours, weight * unit(places), np.arange(counts.shape[0]))
 
 
 def nearest_vectors(vectors: Floats, k: int) -> Ids:

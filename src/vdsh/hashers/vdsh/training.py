@@ -49,7 +49,7 @@ def train(
         others = _related(hasher, train, progress)
         network = _network(hasher, train, others, seed)
         taught = train if hasher.supervised else train._replace(labels=None)
-        documents = Documents(taught, hasher.target, device, *(others or ()))
+        documents = Documents(taught, hasher.target, device, *(others[:2] if others else ()))
         judge = Judge.choose(hasher, train, validation, device)
         network.expect(documents)
         network = network.to(device)
@@ -183,7 +183,8 @@ def _start(
 ) -> None:
     """Start with the places of documents as targets, or else their labels; without, at random."""
     if others is not None:
-        start_from_places(network, train.inputs, others.places, seed)
+        rows = others.rows
+        start_from_places(network, train.inputs[rows], others.places[rows], seed)
     elif hasher.supervised and train.labels is not None:
         known = train.labels.known
         targets = train.labels.take(known).matrix.astype(np.float32)
