@@ -81,9 +81,7 @@ def split(corpus, seed):
     cuts = [int(0.8 * len(order)), int(0.9 * len(order))]
     parts = np.split(order, cuts)
     bag = BagOfWords().fit([texts[i] for i in parts[0]])
-    return [
-        (bag.transform([texts[i] for i in rows]), [labels[i] for i in rows]) for rows in parts
-    ]
+    return [(bag.transform([texts[i] for i in rows]), [labels[i] for i in rows]) for rows in parts]
 
 
 def texts_of(corpus):

@@ -36,9 +36,7 @@ def fit(method, texts, labels=None, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BitHealthWarning)
         warnings.simplefilter("ignore", EmptyDocumentWarning)
-        return TextHasher(method, 16, random_state=0, **settings).fit(
-            texts, labels, progress=False
-        )
+        return TextHasher(method, 16, random_state=0, **settings).fit(texts, labels, progress=False)
 
 
 @pytest.mark.parametrize("method", METHODS)
