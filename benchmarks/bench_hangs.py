@@ -28,7 +28,7 @@ KINDS = ("readers", "splitter", "tokenizer", "ignore files", "queries")
 def measure_all(given: Any) -> dict[str, Any] | None:
     kinds = (given.kind,) if given.kind else KINDS
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max(1, (os.cpu_count() or 1) // 2), mp_context=spawn) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn) as pool:
         tasks = [pool.submit(measure_kind, kind, given.first, given.cases) for kind in kinds]
         rows = [task.result() for task in tasks]
     if given.kind:

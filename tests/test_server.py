@@ -21,6 +21,7 @@ from conftest import toy_corpus
 from vdsh import Document, TextHasher, open_store
 from vdsh.codes import to_hex, unpack
 from vdsh.errors import VdshError
+from vdsh.retrieval.query import encode_texts, read_words
 from vdsh.server.app import create_app
 from vdsh.server.asked import read_query
 from vdsh.server.bodies import Limits, SearchBody, SearchManyBody
@@ -29,7 +30,6 @@ from vdsh.server.routes import search, search_many
 from vdsh.server.run import JsonLines
 from vdsh.server.service import EXAMPLES, make_services, opened
 from vdsh.server.tokens import Token, read_tokens
-from vdsh.store.queries import encode_words, read_words
 
 TOKEN = "correct-horse-battery-staple"
 CODE = np.array([[7, 200]], np.uint8)
@@ -311,7 +311,7 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
         alone = [pool.call(partial(read_query, query=body, rank=body.rank)) for body in bodies]
         found = await asyncio.gather(*alone)
         words = [read_words(text, "distance") for text in texts]
-        together = await pool.call(lambda opened: encode_words(opened.model, words))
+        together = await pool.call(lambda opened: encode_texts(opened.model, words))
         pairs = zip(found, together, strict=True)
         assert all((a.code == b.code).all() for a, b in pairs)
         return found
@@ -320,11 +320,11 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
     pool.close()
     assert [query.words.text for query in queries] == texts
     found = queries
-    assert [one.empty for one in found] == [text == "xyzzy" for text in texts]
-    assert [one.unknown for one in found] == [[text] * (text == "xyzzy") for text in texts]
+    assert [not one.has_code for one in found] == [text == "xyzzy" for text in texts]
+    assert [one.unknown_words for one in found] == [[text] * (text == "xyzzy") for text in texts]
     for text, one in zip(texts, found, strict=True):
         assert one.code.tolist() == fitted.model_.encode_and_count([text])[0][0].tolist()
-        assert unpack(one.code[None])[0].tolist() == (one.chances > 0.5).tolist()
+        assert unpack(one.code[None])[0].tolist() == (one.probabilities > 0.5).tolist()
 
 
 def test_one_text_does_not_wait_for_all_of_many(store):

@@ -25,9 +25,8 @@ from vdsh.store import store as store_module
 from vdsh.store.engine import Engine
 from vdsh.store.engines.milvus import engine as milvus_engine
 from vdsh.store.engines.postgres import Postgres
-from vdsh.store.engines.postgres import rows as postgres_rows
+from vdsh.store.engines.postgres import search as postgres_search
 from vdsh.store.engines.sqlite import Sqlite
-from vdsh.store.hits import Found
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -364,12 +363,11 @@ def test_more_ties_than_milvus_gives_at_once(new_place, fitted, monkeypatch):
 def test_no_more_documents_are_fetched_than_asked_for(remote_place, fitted, monkeypatch):
     read = []
 
-    def spy(*parts):
-        read.append(parts)
-        return Found(*parts)
+    def counted(function):
+        return lambda *parts: read.append(parts) or function(*parts)
 
-    for module in (milvus_engine, postgres_rows):
-        monkeypatch.setattr(module, "Found", spy)
+    for module, name in ((milvus_engine, "to_document"), (postgres_search, "to_stored")):
+        monkeypatch.setattr(module, name, counted(getattr(module, name)))
     with open_store(remote_place, fitted) as store:
         store.upsert([doc(f"{i:03}", year=i % 3) for i in range(300)], codes_of(*range(300)))
         for where, total in ((None, 300), ({"year": 1}, 100)):

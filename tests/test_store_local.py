@@ -337,7 +337,7 @@ def test_a_store_that_was_compacted_is_not_taken_for_cut(years, folder):  # #31 
 def test_an_index_file_of_other_documents_gives_one_sentence(years, folder):  # #16 C
     years.close()
     (file,) = index_files(folder)
-    codes, rows = np.stack([code(i) for i in range(10)]), np.arange(1, 11)
+    codes, rows = np.stack([code(i) for i in reversed(range(10))]), np.arange(1, 11)
     HammingIndex(codes, ids=list("abcdefghij"), numbers=rows).save(file)
     with open_store(folder) as store, pytest.raises(FolderError, match="Delete .*index-"):
         store.search(code(4))

@@ -11,7 +11,6 @@ from vdsh.codes import pack, unpack
 from vdsh.retrieval import Candidates, Query, rank, vote
 from vdsh.retrieval.query import read_words
 from vdsh.retrieval.ranking import (
-    FAR,
     TOPIC_WEIGHT,
     VOTE_POWER,
     VOTERS,
@@ -34,23 +33,30 @@ def make_query(seed=0, *, has_code=True):
     )
 
 
-def make_candidates(codes, shares, id_order=None):
+def make_candidates(codes, shares, id_order=None, has_name=None):
     order = np.arange(len(codes)) if id_order is None else np.array(id_order)
     packed = np.array(codes, ">u2").view(np.uint8).reshape(len(codes), 2)
     return Candidates(
-        rows=100 + np.arange(len(codes)), id_order=order, codes=packed, shares=np.array(shares)
+        rows=100 + np.arange(len(codes)),
+        id_order=order,
+        codes=packed,
+        shares=np.array(shares, float),
+        has_name=np.ones(len(codes), bool) if has_name is None else np.array(has_name, bool),
     )
 
 
 def slow_vote(query, candidates):
     own = query.probabilities if query.has_code else np.full(N_BITS, 0.5)
-    order = sorted(
-        range(len(candidates)), key=lambda i: (-candidates.shares[i], candidates.id_order[i])
-    )[:VOTERS]
-    if not order or candidates.shares[order[0]] == 0:
+    some_have_the_name = any(candidates.has_name)
+    shares = [
+        share if has_name or not some_have_the_name else 0.0
+        for share, has_name in zip(candidates.shares, candidates.has_name, strict=True)
+    ]
+    order = sorted(range(len(shares)), key=lambda i: (-shares[i], candidates.id_order[i]))[:VOTERS]
+    if not order or shares[order[0]] == 0:
         return own if query.has_code else None
-    best = candidates.shares[order[0]]
-    votes = [(candidates.shares[i] / best) ** VOTE_POWER for i in order]
+    best = shares[order[0]]
+    votes = [(shares[i] / best) ** VOTE_POWER for i in order]
     bits = [unpack(candidates.codes[i]) for i in order]
     agreed = sum(v * b for v, b in zip(votes, bits, strict=True)) / sum(votes)
     return (1 - best) * own + best * agreed
@@ -75,28 +81,31 @@ def slow_rank(candidates, target, k, strict):
         for share, agreement in zip(shares, agreements, strict=True)
     ]
     scores = [round(score, 9) for score in scores]
-    related = [
-        score < FAR * max(scores) or share == 0 for score, share in zip(scores, shares, strict=True)
-    ]
+    has_name = candidates.has_name
+    related = [share == 0 or not has_name[i] for i, share in enumerate(shares)]
+    # What has parts of the name comes before what has none of the words.
+    classes = [int(related[i]) + int(share == 0) for i, share in enumerate(shares)]
     order = sorted(
-        range(len(shares)), key=lambda i: (related[i], -scores[i], candidates.id_order[i])
+        range(len(shares)), key=lambda i: (classes[i], -scores[i], candidates.id_order[i])
     )[:k]
     return [(100 + i, scores[i], related[i]) for i in order if not (strict and related[i])]
 
 
 @given(
-    st.lists(st.tuples(ANY_CODE, SHARES), max_size=30),
+    st.lists(st.tuples(ANY_CODE, SHARES, st.booleans()), max_size=30),
+    st.booleans(),
     st.integers(1, 8),
     st.booleans(),
     st.booleans(),
     st.randoms(use_true_random=False),
 )
-def test_ranking_agrees_with_the_rule_written_out(pairs, k, strict, has_code, random):
-    codes = [code for code, _ in pairs]
-    shares = [share for _, share in pairs]
-    order = list(range(len(pairs)))
+def test_ranking_agrees_with_the_rule_written_out(drawn, is_name, k, strict, has_code, random):
+    codes = [code for code, _, _ in drawn]
+    shares = [share for _, share, _ in drawn]
+    has_name = [has_name or not is_name for _, _, has_name in drawn]
+    order = list(range(len(drawn)))
     random.shuffle(order)
-    candidates = make_candidates(codes, shares, order) if pairs else make_candidates([], [])
+    candidates = make_candidates(codes, shares, order, has_name)
     query = make_query(has_code=has_code)
     target = vote(query, candidates)
     expected_target = slow_vote(query, candidates)
@@ -119,7 +128,11 @@ def has_near_ties(expected):
 def test_a_whole_match_with_the_target_scores_one():
     query = make_query()
     candidates = Candidates(
-        rows=np.array([7]), id_order=np.array([0]), codes=query.code[None], shares=np.array([1.0])
+        rows=np.array([7]),
+        id_order=np.array([0]),
+        codes=query.code[None],
+        shares=np.array([1.0]),
+        has_name=np.array([True]),
     )
     ranking = rank(query, candidates, vote(query, candidates), 10)
     assert ranking.rows.tolist() == [7]
@@ -143,6 +156,7 @@ def test_without_codes_documents_are_ranked_by_their_words_alone():
         id_order=np.array([2, 1, 0]),
         codes=np.zeros((3, 0), np.uint8),
         shares=np.array([0.5, 0.0, 0.5]),
+        has_name=np.ones(3, bool),
     )
     ranking = rank(query, candidates, vote(query, candidates), 10)
     assert ranking.rows.tolist() == [2, 0]
@@ -163,6 +177,7 @@ def test_a_vector_lifts_a_document_that_has_fewer_of_the_words():
         id_order=np.arange(2),
         codes=np.array([[0b11110000, 0b01010000], [0b11110000, 0b10101111]], np.uint8),
         shares=np.array([0.2, 0.1]),
+        has_name=np.ones(2, bool),
     )
     ranking = rank(query, candidates, vote(query, candidates), 10)
     assert ranking.rows.tolist() == [1, 0]
@@ -183,3 +198,12 @@ def test_ranking_by_distance_and_by_expected_distance_agree_with_sorting(k):
     expected = np.abs(bits - query.probabilities).sum(axis=1)
     by_expected = rank_by_expected_distance(query, candidates, k)
     np.testing.assert_allclose(by_expected.expected, np.sort(expected)[:k])
+
+
+def test_what_has_the_name_comes_before_what_has_only_its_parts():
+    query = make_query()
+    candidates = make_candidates([0, 1, 2], [0.9, 0.3, 0.0], has_name=[False, True, False])
+    ranking = rank(query, candidates, vote(query, candidates), 10)
+    assert ranking.rows.tolist() == [101, 100, 102]
+    assert ranking.related.tolist() == [False, True, True]
+    assert rank(query, candidates, vote(query, candidates), 10, strict=True).rows.tolist() == [101]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import repeat
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote, urlencode
 
 import numpy as np
@@ -26,13 +26,12 @@ from vdsh.documents import Document
 from vdsh.errors import EngineError, InputError, VdshError
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.hits import Hit, Hits, Within, to_document
-from vdsh.store.queries import Query
+from vdsh.store.queries import AnyQuery, VectorQuery
 from vdsh.store.rows import check_id
-from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
 
 
-class Client(Verbs):
+class Client:
     """A store that `vdsh serve` serves, with the verbs of `Store` and the same answers.
 
     Requests that get lost, or meet a service that is busy or starts again, are sent once more:
@@ -73,6 +72,25 @@ class Client(Verbs):
             return f"<Client '{at}': {error}>"
         return f"<Client '{at}', {facts['documents']:,} documents, {facts['bits']} bits>"
 
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return True  # also when it is empty
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and id != "" and self.get(id) is not None
+
+    def __iter__(self) -> Iterator[Document]:
+        for documents in self.documents():
+            yield from documents
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def info(self) -> dict[str, Any]:
         """Describe the store and the limits of the service."""
         return dict(self._connection.ask("GET", f"{self._at}/info"))
@@ -85,9 +103,24 @@ class Client(Verbs):
         """List the labels that documents have, in order."""
         return list(self.info()["labels"])
 
+    def search(
+        self,
+        query: AnyQuery = "",
+        k: int = 10,
+        *,
+        vector: Any = None,
+        where: Filter | None = None,
+        rank: str | None = None,
+        strict: bool = False,
+    ) -> Hits:
+        """Find the k best documents for a text, or the k nearest to a code. See `Store.search`."""
+        if vector is not None:
+            query = VectorQuery(vector, query)
+        return self.search_many([query], k, where=where, rank=rank, strict=strict)[0]
+
     def search_many(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[AnyQuery],
         k: int = 10,
         *,
         where: Filter | None = None,
@@ -99,7 +132,7 @@ class Client(Verbs):
         k, texts = check_count("k", k, 1), [query for query in queries if isinstance(query, str)]
         asked: Any = {"k": k, "where": where, "rank": rank, "strict": strict or None}
 
-        def ask(query: Query) -> Any:
+        def ask(query: AnyQuery) -> Any:
             return self._post("search", query_fields(query) | asked)
 
         if len(texts) < 2:
@@ -143,6 +176,11 @@ class Client(Verbs):
         sent = self._send("encode", "texts", map(to_json, texts))
         codes = [code for answer in sent for code in answer["codes"]]
         return from_hex(codes) if codes else np.zeros((0, self.info()["bits"] // 8), np.uint8)
+
+    def get(self, id: str) -> Document | None:
+        """Return a document, or None where there is none of that id."""
+        hit = self.find(id)
+        return None if hit is None else to_document(hit)
 
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""

@@ -5,11 +5,12 @@ A path and a pattern are compared name by name, so the time is at most their len
 
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 _ANY_FOLDERS = "**"
+_SPECIAL = frozenset("*?[]\\")
 
 
 class _Rule(NamedTuple):
@@ -36,13 +37,16 @@ class Patterns:
         self._rules = list(dict.fromkeys(reversed(rules)))
         # Most rules are for names alone, and most names fit none: one look instead of sixty.
         by_name = {rule.globs[1]: None for rule in self._rules if rule.is_by_name}
-        self._names = re.compile("|".join(map(_expression, by_name)) or "(?!)")
+        self._plain_names = set(filter(_is_plain, by_name))
+        expressions = [_expression(glob) for glob in by_name if not _is_plain(glob)]
+        self._names = re.compile("|".join(expressions) or "(?!)")
         self._paths = [rule.globs for rule in self._rules if not rule.is_by_name]
 
     def leave_out(self, path: str) -> bool | None:
         """Say whether to leave out a path (that of a folder ends in `/`); None: no rule fits."""
         names = path.rstrip("/").split("/")
-        if not self._names.match(names[-1]) and not any(_fit(names, it) for it in self._paths):
+        by_name = names[-1] in self._plain_names or self._names.match(names[-1])
+        if not by_name and not any(_fit(names, globs) for globs in self._paths):
             return None
         for rule in self._rules:
             if (path[-1] == "/" or not rule.folders_only) and _fits(names, rule):
@@ -56,7 +60,7 @@ class Patterns:
 
 
 def _read_rule(line: str) -> _Rule | None:
-    """Read a line; None where it is empty, a comment, or no pattern."""
+    """Read a line; None where it is empty or a comment."""
     line = _without_spaces_behind(line.rstrip("\r\n"))
     brings_back = line[:1] == "!"
     body = line.removeprefix("!").rstrip("/")
@@ -67,8 +71,7 @@ def _read_rule(line: str) -> _Rule | None:
         segments = [_ANY_FOLDERS, *segments]
     if segments[-1] == _ANY_FOLDERS:
         segments.append("*")
-    rule = _Rule(brings_back, line[-1] == "/", tuple(segments))
-    return rule if all(map(_is_glob, segments)) else None
+    return _Rule(brings_back, line[-1] == "/", tuple(segments))
 
 
 def _without_spaces_behind(line: str) -> str:
@@ -83,28 +86,23 @@ def _expression(glob: str) -> str:
     glob = re.sub(r"\\(.)", r"\1", glob)
     # A bracket that is never closed stands for itself; `fnmatch` would look for its end each time.
     closed = glob.rfind("]") + 1
-    return fnmatch.translate(glob[:closed] + glob[closed:].replace("[", "[[]"))
+    expression = fnmatch.translate(glob[:closed] + glob[closed:].replace("[", "[[]"))
+    return expression.replace(r"[\[]", r"\[")
 
 
 @lru_cache(10_000)
-def _compiled(glob: str) -> re.Pattern[str]:
-    return re.compile(_expression(glob))
+def _matcher(glob: str) -> Callable[[str], object]:
+    """Return a function that says whether a name fits."""
+    return glob.__eq__ if _is_plain(glob) else re.compile(_expression(glob)).match
 
 
-def _is_glob(segment: str) -> bool:
-    """Say whether a pattern for a name can be read; few have brackets, which may be wrong."""
-    if "[" not in segment:
-        return True
-    try:
-        _compiled(segment)
-    except re.error:
-        return False
-    return True
+def _is_plain(glob: str) -> bool:
+    return _SPECIAL.isdisjoint(glob)
 
 
 def _fits(names: Sequence[str], rule: _Rule) -> bool:
     if rule.is_by_name:
-        return bool(_compiled(rule.globs[1]).match(names[-1]))
+        return bool(_matcher(rule.globs[1])(names[-1]))
     return _fit(names, rule.globs)
 
 
@@ -124,7 +122,7 @@ def _fit(names: Sequence[str], globs: Sequence[str]) -> bool:
             last_any = n_fitting
             behind_any = at
             n_fitting += 1
-        elif glob is not None and _compiled(glob).match(names[at]):
+        elif glob is not None and _matcher(glob)(names[at]):
             n_fitting += 1
             at += 1
         elif last_any >= 0:

@@ -14,7 +14,7 @@ from vdsh.evaluation.queries import Query, check_queries
 from vdsh.evaluation.significance import Comparison, compare
 from vdsh.search.checks import check_count
 from vdsh.store import Store
-from vdsh.store.ranking import RANKS
+from vdsh.store.queries import RANKS
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
 Values = NDArray[np.float64]

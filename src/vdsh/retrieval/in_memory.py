@@ -46,7 +46,9 @@ class TextsInMemory:
         return rows
 
 
-def search_in_memory(texts: Sequence[str], codes: Codes, language: Language) -> Searcher:
+def search_in_memory(
+    texts: Sequence[str], codes: Codes, language: Language, *, corrects: bool = True
+) -> Searcher:
     """Make a searcher over texts and their codes; their rows are their places."""
     rows = np.arange(len(texts))
     segments = [
@@ -56,4 +58,4 @@ def search_in_memory(texts: Sequence[str], codes: Codes, language: Language) -> 
     n_bytes = max(1, codes.shape[1])
     numbered = codes if codes.shape[1] else np.zeros((0, n_bytes), np.uint8)
     index = HammingIndex(numbered, numbers=rows[: len(numbered)])
-    return Searcher(WordIndex(segments, language), index, TextsInMemory(texts))
+    return Searcher(WordIndex(segments, language), index, TextsInMemory(texts), corrects=corrects)

@@ -21,7 +21,7 @@ VECTOR_WEIGHT = 1.0
 # the voter's share.
 VOTERS = 10
 VOTE_POWER = 6
-# A hit with less than this part of the best score is only related to the query.
+# A document that only a vector found is no more than related below this part of the best score.
 FAR = 0.5
 SCORE_DIGITS = 9
 
@@ -41,12 +41,15 @@ class Candidates:
     codes : ndarray of uint8 of shape (n, n_bytes)
     shares : ndarray of shape (n,)
         How much of the query's words each document answers: BM25 out of the most there can be.
+    has_name : ndarray of bool of shape (n,)
+        Whether each document has the name that the query is; all do where it is none.
     """
 
     rows: NDArray[Any]
     id_order: NDArray[np.int64]
     codes: Codes
     shares: NDArray[np.float64]
+    has_name: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -58,6 +61,7 @@ class Candidates:
             id_order=np.concatenate([self.id_order, others.id_order]),
             codes=np.concatenate([self.codes, others.codes]),
             shares=np.concatenate([self.shares, others.shares]),
+            has_name=np.concatenate([self.has_name, others.has_name]),
         )
 
 
@@ -73,7 +77,8 @@ class Ranking:
     scores : ndarray of shape (n,) or None
         From 0 to 1, where documents were ranked by relevance.
     related : ndarray of bool of shape (n,) or None
-        Whether a document is only related to the query.
+        Whether a document lacks what was asked for: it has none of the words, or only parts of the
+        name that the query is.
     expected : ndarray of shape (n,) or None
         Expected distances, where documents were ranked by them.
     spans : ndarray of shape (n, 2) or None
@@ -84,6 +89,8 @@ class Ranking:
         Words of the query that no document has.
     corrections : dict of str to str
         Such words, with those that were looked for instead.
+    document_frequencies : dict of str to int
+        How many documents have each term of the query.
     """
 
     rows: NDArray[Any]
@@ -95,6 +102,7 @@ class Ranking:
     total: int | None = None
     words_without_documents: list[str] = field(default_factory=list)
     corrections: dict[str, str] = field(default_factory=dict)
+    document_frequencies: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -120,11 +128,15 @@ def vote(query: Query, best_by_words: Candidates) -> Scores | None:
     own = _own_probabilities(query)
     if not len(query.code):
         return own
-    voters = _first(best_by_words, VOTERS, -best_by_words.shares)
-    if not len(voters) or best_by_words.shares[voters[0]] <= 0:
+    shares = best_by_words.shares
+    if best_by_words.has_name.any():
+        # Those with the name alone say what is looked for.
+        shares = shares * best_by_words.has_name
+    voters = _first(best_by_words, VOTERS, -shares)
+    if not len(voters) or shares[voters[0]] <= 0:
         return own if _says_something(query) else None
-    trust = best_by_words.shares[voters[0]]
-    votes = (best_by_words.shares[voters] / trust) ** VOTE_POWER
+    trust = shares[voters[0]]
+    votes = (shares[voters] / trust) ** VOTE_POWER
     agreed = votes @ unpack(best_by_words.codes[voters]) / votes.sum()
     probabilities: Scores = (1 - trust) * own + trust * agreed
     if query.rotated_vector is not None:
@@ -151,14 +163,16 @@ def rank(
         Leave out what is only related.
     """
     if target is None or not len(candidates):
-        return _choose(query, candidates, np.zeros(0, np.int64))
+        return nothing(by_relevance=True)
     has_codes = len(query.code) > 0
     scores = np.round(_scores(query, candidates, target), SCORE_DIGITS)
-    related = scores < FAR * scores.max()
-    if query.rotated_vector is None:
-        related |= candidates.shares == 0
-    # Scores are 1 at most, so what is related comes after all others.
-    order = _first(candidates, k, 2 * related - scores)
+    has_no_word = candidates.shares == 0
+    if query.rotated_vector is not None:
+        # A vector finds what has other words.
+        has_no_word &= scores < FAR * scores.max()
+    related = has_no_word | ~candidates.has_name
+    # Scores are 1 at most: what has parts of a name comes before what has none of the words.
+    order = _first(candidates, k, 2.0 * related + 2.0 * has_no_word - scores)
     if strict:
         order = order[~related[order]]
     if not has_codes:
@@ -168,6 +182,8 @@ def rank(
 
 def rank_by_distance(query: Query, candidates: Candidates, k: int) -> Ranking:
     """Return the k candidates with the nearest codes, ties by id."""
+    if not len(candidates):
+        return nothing()
     distances = _distances(candidates.codes, query.code)
     order = _first(candidates, k, distances)
     return Ranking(rows=candidates.rows[order], distances=distances[order])
@@ -178,6 +194,8 @@ def rank_by_expected_distance(query: Query, candidates: Candidates, k: int) -> R
 
     Unlike a plain distance it counts a bit that the query is unsure of for less.
     """
+    if not len(candidates):
+        return nothing()
     expected = expected_distances(candidates.codes, np.asarray(query.probabilities, float))
     distances = _distances(candidates.codes, query.code)
     order = np.lexsort((candidates.id_order, distances, expected))[:k]
@@ -186,20 +204,28 @@ def rank_by_expected_distance(query: Query, candidates: Candidates, k: int) -> R
     )
 
 
+def nothing(*, by_relevance: bool = False) -> Ranking:
+    """Return a ranking of no documents."""
+    rows = np.zeros(0, np.int64)
+    if not by_relevance:
+        return Ranking(rows=rows, distances=rows)
+    return Ranking(rows=rows, distances=rows, scores=np.zeros(0), related=np.zeros(0, bool))
+
+
 def _choose(
     query: Query,
     candidates: Candidates,
     order: Rows,
-    scores: NDArray[np.float64] | None = None,
-    related: NDArray[np.bool_] | None = None,
+    scores: NDArray[np.float64],
+    related: NDArray[np.bool_],
 ) -> Ranking:
     # A text that came without a vector says nothing about the bits of one.
     n_bytes = len(query.code) if query.rotated_vector is not None else query.n_topic_bits // 8
     return Ranking(
         rows=candidates.rows[order],
         distances=_distances(candidates.codes[order, :n_bytes], query.code[:n_bytes]),
-        scores=np.zeros(0) if scores is None else scores,
-        related=np.zeros(0, bool) if related is None else related,
+        scores=scores,
+        related=related,
     )
 
 

@@ -18,7 +18,7 @@ from vdsh.retrieval.ranking import (
     vote,
 )
 from vdsh.search import HammingIndex
-from vdsh.words import Matches, WordIndex, WordQuery
+from vdsh.words import IndexReader, Matches, WordIndex, WordQuery
 from vdsh.words.index import Asked, places_of
 from vdsh.words.phrases import which_fit
 
@@ -81,16 +81,33 @@ class Searcher:
 
     Parameters
     ----------
-    words : WordIndex
+    words : WordIndex, IndexReader or None
+        None where only codes are searched.
     codes : HammingIndex
         Of the same documents, numbered by their rows; empty where they have no codes.
     documents : Documents
+    corrects : bool, default=True
+        Whether to look for what words that no document has were meant to be.
     """
 
-    def __init__(self, words: WordIndex, codes: HammingIndex, documents: Documents) -> None:
-        self.words = words
+    def __init__(
+        self,
+        words: WordIndex | IndexReader | None,
+        codes: HammingIndex,
+        documents: Documents,
+        *,
+        corrects: bool = True,
+    ) -> None:
+        self._words = words
+        self._corrects = corrects
         self.codes = codes
         self.documents = documents
+
+    @property
+    def words(self) -> WordIndex | IndexReader:
+        """The word index."""
+        assert self._words is not None, "this searcher was made to look for codes alone"
+        return self._words
 
     def by_relevance(self, query: Query, k: int, *, strict: bool = False) -> Ranking:
         """Find the k best documents by words and code together.
@@ -100,26 +117,28 @@ class Searcher:
         """
         found = self._look_up(query.words or NO_WORDS)
         query = query.with_words(found.words)
-        n_wanted = _n_candidates(found.words, k)
+        with_name = self.words.with_name(found.words)
+        n_wanted = n_candidates(found.words, k)
         few = self.documents.few_rows()
         if few is not None:
             matches = self.words.score(found.asked)
             rows = self._fitting_among(few, found.words, matches)
-            candidates = self._candidates(rows, matches.of(rows))
+            candidates = self._candidates(rows, matches.of(rows), with_name)
             target = vote(query, candidates)
         else:
-            matches, rows, shares_of = self._best_by_words(found, n_wanted)
-            by_words = self._candidates(rows, shares_of(rows))
+            matches, rows, shares_of = self._best_by_words(found, n_wanted, with_name)
+            by_words = self._candidates(rows, shares_of(rows), with_name)
             target = vote(query, by_words)
             near = self._near_target(target, found.words, n_wanted)
             near = near[~is_among(near, np.sort(rows))]
-            candidates = by_words.joined(self._candidates(near, shares_of(near)))
+            candidates = by_words.joined(self._candidates(near, shares_of(near), with_name))
         ranking = rank(query, candidates, target, k, strict=strict)
         return replace(
             ranking,
             spans=matches.spans_of(ranking.rows),
             words_without_documents=found.asked.missing,
             corrections=found.corrections,
+            document_frequencies=found.asked.df,
         )
 
     def by_distance(self, query: Query, k: int) -> Ranking:
@@ -129,10 +148,7 @@ class Searcher:
 
     def by_expected_distance(self, query: Query, k: int) -> Ranking:
         """Find the k documents with the least expected distance among the nearest by code."""
-        n_wanted = max(4 * k, NEAREST_BY_EXPECTED)
-        if query.lacks_part:
-            n_wanted *= 4
-        candidates = self._candidates(self._nearest(query.code, n_wanted))
+        candidates = self._candidates(self._nearest(query.code, n_nearest_by_expected(query, k)))
         return rank_by_expected_distance(query, candidates, k)
 
     def within(self, query: Query, radius: int, limit: int | None = None) -> Ranking:
@@ -145,7 +161,7 @@ class Searcher:
         """Look up the words of a query; those that no document has are corrected if possible."""
         asked = self.words.look_up(words)
         corrections = {}
-        for word in asked.missing[:MOST_CORRECTED]:
+        for word in asked.missing[: MOST_CORRECTED if self._corrects else 0]:
             others = self.words.meant(word, unfinished=word == words.unfinished)
             if others:
                 corrections[word] = others[0]
@@ -154,13 +170,23 @@ class Searcher:
             asked = self.words.look_up(words)
         return LookedUp(words, asked, corrections)
 
-    def _best_by_words(self, found: LookedUp, n: int) -> tuple[Matches, Rows, SharesOf]:
-        """Return what matches, the rows of the n best, best first, and what tells their shares."""
-        if not found.words.has_signs and not self.documents.is_filtered:
+    def _best_by_words(
+        self, found: LookedUp, n: int, with_name: Rows | None
+    ) -> tuple[Matches, Rows, SharesOf]:
+        """Return what matches, the rows of the n best, and what tells their shares.
+
+        The best of those with the name that the query is come first, and the best of all after.
+        """
+        is_plain = not found.words.has_signs and with_name is None
+        if is_plain and not self.documents.is_filtered:
             matches, shares_of = self.words.best(found.asked, n, MOST_TIES)
             return matches, matches.numbers, shares_of
         matches = self._allowed_by_signs(found.words, self.words.score(found.asked))
         rows = self._best_passing(found.words, matches, n)
+        if with_name is not None:
+            named = matches.only(is_among(matches.numbers, with_name))
+            best = self._best_passing(found.words, named, n)
+            rows = np.append(best, rows[~is_among(rows, np.sort(best))])
         return matches, rows, matches.of
 
     def _allowed_by_signs(self, words: WordQuery, matches: Matches) -> Matches:
@@ -244,14 +270,25 @@ class Searcher:
         allowed = few if few is not None else self.documents.all_rows()
         return self.codes.nearest(code, n, allowed=allowed)[1]
 
-    def _candidates(self, rows: Rows, shares: NDArray[np.float64] | None = None) -> Candidates:
-        """Return the codes of rows, how their ids sort, and how much of the words they answer."""
+    def _candidates(
+        self,
+        rows: Rows,
+        shares: NDArray[np.float64] | None = None,
+        with_name: Rows | None = None,
+    ) -> Candidates:
+        """Return the codes of rows, how their ids sort, and how they answer the query."""
         if len(self.codes):
             codes, id_order = self.codes.take(rows)
         else:
             codes = np.zeros((len(rows), 0), np.uint8)
             id_order = self.documents.id_order(rows)
-        return Candidates(rows, id_order, codes, np.zeros(len(rows)) if shares is None else shares)
+        return Candidates(
+            rows=rows,
+            id_order=id_order,
+            codes=codes,
+            shares=np.zeros(len(rows)) if shares is None else shares,
+            has_name=np.ones(len(rows), bool) if with_name is None else is_among(rows, with_name),
+        )
 
 
 def is_among(rows: Rows, others: Rows) -> NDArray[np.bool_]:
@@ -259,6 +296,13 @@ def is_among(rows: Rows, others: Rows) -> NDArray[np.bool_]:
     return places_of(rows, others)[1]
 
 
-def _n_candidates(words: WordQuery, k: int) -> int:
+def n_candidates(words: WordQuery, k: int) -> int:
+    """Return how many of the best by words are looked at, and of the nearest by code."""
     # Texts are read to find phrases, so fewer documents are looked at.
     return 2 * k if words.phrases else max(2 * k, LEAST_CANDIDATES)
+
+
+def n_nearest_by_expected(query: Query, k: int) -> int:
+    """Return how many of the nearest are put in order by their expected distance."""
+    n = max(4 * k, NEAREST_BY_EXPECTED)
+    return 4 * n if query.lacks_part else n

@@ -182,12 +182,11 @@ class StorePool:
     def _with_one_model(self, work: Callable[[Store], T], handle: Store) -> T:
         """Do it again where the store got another model meanwhile, as `vdsh reindex` gives it."""
         for _ in range(TRIES):
-            before = handle.model
+            before = self.model = handle.model
             with suppress(ModelChangedError):
                 found = work(handle)
                 if handle.model is before:
                     return found
-            self.model = handle.model
         raise ModelChangedError("The model of the store changed during the request. Send it again.")
 
 

@@ -21,6 +21,8 @@ from vdsh.errors import InputError
 from vdsh.explain import as_fields
 from vdsh.explain.highlights import Highlight, Highlighter, portions
 from vdsh.model import Model
+from vdsh.retrieval import Query
+from vdsh.retrieval.query import encode_texts, read_words
 from vdsh.server import answers, bodies
 from vdsh.server.answers import ASKED, NOT_THERE, answer, described
 from vdsh.server.asked import read_query
@@ -29,9 +31,7 @@ from vdsh.server.json_routes import Json, JsonRoute, Refused
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
-from vdsh.store.hits import ParsedQuery
-from vdsh.store.queries import encode_words, read_words
-from vdsh.store.ranking import choose_rank
+from vdsh.store.queries import choose_rank
 from vdsh.store.searching import distinct
 from vdsh.text.languages import language
 from vdsh.words.passages import DOTS, one_line
@@ -46,7 +46,7 @@ TOGETHER = 16  # texts that are encoded at a time
 class Asked(NamedTuple):
     """What was looked for and found, by which model, and the fields of the answer."""
 
-    query: Codes | ParsedQuery
+    query: Codes | Query
     hits: Hits
     model: Model
     fields: dict[str, Any]
@@ -147,18 +147,14 @@ async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     pool, rank, found = service.pool, choose_rank(body.rank, is_text=True), list[dict[str, Any]]()
     how: Any = {"k": body.k, "where": body.where, "rank": rank, "strict": body.strict}
 
-    def read(store: Store, texts: Sequence[str]) -> list[ParsedQuery]:
-        return encode_words(store.model, [read_words(text, rank) for text in texts])
+    def find(store: Store, texts: Sequence[str]) -> list[dict[str, Any]]:
+        queries = encode_texts(store.model, [read_words(text, rank) for text in texts])
+        answers = store.search_many(queries, **how)
+        return [_fields(query, hits) for query, hits in zip(queries, answers, strict=True)]
 
-    def find(store: Store, query: ParsedQuery) -> dict[str, Any]:
-        if query.words and query.fingerprint != store.model.fingerprint:  # it got another one
-            (query,) = encode_words(store.model, [query.words])
-        return _fields(query, store.search(query, **how))
-
-    # One after the other: those who ask for little are answered in between.
+    # A few at a time: those who ask for little are answered in between.
     for texts in in_batches(body.texts, TOGETHER):
-        queries = await pool.call(partial(read, texts=texts))
-        found += [await pool.call(partial(find, query=query)) for query in queries]
+        found += await pool.call(partial(find, texts=texts))
     return Json({"answers": found})
 
 
@@ -202,7 +198,7 @@ async def encode(body: bodies.EncodeBody, service: ServiceDep) -> Json:
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 
-def _fields(query: Codes | ParsedQuery, hits: Hits) -> dict[str, Any]:
+def _fields(query: Codes | Query, hits: Hits) -> dict[str, Any]:
     """Give the fields of an answer: the query's code, what to say about it, and the hits."""
     n_characters = sum(len(hit.text) for hit in hits)
     if n_characters > MOST_CHARACTERS:
@@ -214,8 +210,8 @@ def _fields(query: Codes | ParsedQuery, hits: Hits) -> dict[str, Any]:
     return about | {"hits": [hit.as_fields() for hit in while_wanted(hits)]}
 
 
-def _code(query: Codes | ParsedQuery) -> Codes:
-    return query.code if isinstance(query, ParsedQuery) else query
+def _code(query: Codes | Query) -> Codes:
+    return query.code if isinstance(query, Query) else query
 
 
 async def tell(
@@ -230,7 +226,7 @@ async def tell(
     shown = list[Highlight]()
     if not body.highlight:
         return answer
-    words = query.words if isinstance(query, ParsedQuery) and query.is_text else None
+    words = query.words if isinstance(query, Query) and query.has_words else None
     spoken = language(await pool.call(lambda store: store.language))
     text, phrases = (words.text, words.phrases) if words else ("", ())
     made = await pool.compute(lambda: Highlighter(model, _code(query), text, phrases, spoken))

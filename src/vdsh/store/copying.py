@@ -32,7 +32,7 @@ def copy_store(
     was_empty, n_over, n_written = not target.count(), 0, 0
     for documents, codes in source.entries(batch_size=BATCH):
         known = [] if was_empty else target._look_up([document.id for document in documents])
-        there = {one.document.id: (one.document, one.code) for one in known}
+        there = {document.id: (document, code) for document, code in known}
         pairs = enumerate(zip(documents, map(bytes, codes), strict=True))
         new = [i for i, pair in pairs if there.get(pair[0].id) != pair]
         n_written += target.upsert([documents[i] for i in new], codes[new])

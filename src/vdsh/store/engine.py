@@ -3,15 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from numpy.typing import NDArray
+
+from vdsh.documents import Document
 from vdsh.errors import EngineError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
+from vdsh.retrieval import Query, Ranking
 from vdsh.store.addresses import STORE_FILE
-from vdsh.store.hits import Found, ParsedQuery, choose_from, pages
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, reorder
+from vdsh.store.hits import pages
 from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
@@ -29,9 +33,11 @@ FORMAT = 5  # of what a store says about itself, and of its tables
 # Of a store in a folder, and of its backup: the database, and what may lie beside it.
 PARTS = (STORE_FILE, "map.safetensors", "examples.txt")
 PAGE = 10_000  # codes that are read at a time
-NEAREST = 1000  # documents that words re-order where there is no word index
 
 Progress = Callable[[int, int], None]  # called with what is done and all that there is to do
+# A document with its code.
+Stored = tuple[Document, bytes]
+T = TypeVar("T")
 
 
 def check_model(facts: Mapping[str, Any], fingerprint: str, n_bytes: int | None = None) -> None:
@@ -79,6 +85,43 @@ class KeyValues(Protocol):
         """Remove values by their whole keys."""
 
 
+class Search(Protocol):
+    """Searches one state of a store; `vdsh.retrieval.Searcher` does it over indexes in memory."""
+
+    def by_relevance(self, query: Query, k: int, *, strict: bool = False) -> Ranking:
+        """Find the k best documents by words and code together."""
+
+    def by_distance(self, query: Query, k: int) -> Ranking:
+        """Find the k documents with the nearest codes, ties by id."""
+
+    def by_expected_distance(self, query: Query, k: int) -> Ranking:
+        """Find the k documents with the least expected distance among the nearest by code."""
+
+    def within(self, query: Query, radius: int, limit: int | None = None) -> Ranking:
+        """Find all documents within a radius, nearest first, ties by id; list the first of them."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a search sees from its beginning to its end, whatever others write meanwhile.
+
+    Attributes
+    ----------
+    facts : mapping
+        What the store says about itself.
+    language : Language
+        Of its words.
+    search : Search
+    fetch : callable
+        Gives the documents of the rows of a `Ranking`, in their order.
+    """
+
+    facts: Mapping[str, str]
+    language: Language
+    search: Search
+    fetch: Callable[[NDArray[Any]], list[Stored]]
+
+
 class Engine(ABC):
     """A place for documents and codes. Calls come one at a time, but for `interrupt`.
 
@@ -93,7 +136,7 @@ class Engine(ABC):
     # Holds a lock of a name, as a context: True where no other has it. Milvus has no locks.
     hold: Callable[[str], AbstractContextManager[bool]] | None = None
     # Gives the n documents that were written last, where that is known.
-    written: Callable[[int], list[Found]] | None = None
+    written: Callable[[int], list[Stored]] | None = None
     models: Models  # that are kept inside
     values: KeyValues  # what the store remembers
     filters: FilterIndexes | None = None  # where there are indexes for filters
@@ -130,7 +173,7 @@ class Engine(ABC):
         """Delete documents; return how many were there."""
 
     @abstractmethod
-    def look_up(self, ids: Sequence[str]) -> list[Found]:
+    def look_up(self, ids: Sequence[str]) -> list[Stored]:
         """Return the documents of some ids, in any order."""
 
     @abstractmethod
@@ -142,28 +185,28 @@ class Engine(ABC):
         """Count documents."""
 
     @abstractmethod
-    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
-        """Return the n nearest documents, ties by id.
+    def read(
+        self,
+        work: Callable[[Snapshot], T],
+        *,
+        where: Tree | None = None,
+        by_words: bool = False,
+        progress: Progress | None = None,
+    ) -> T:
+        """Run some work on one state of the store, and return its result.
 
-        This and all that has to do with a query's code raises `ModelChangedError` where the store
-        has codes of another model.
+        Where a connection was lost, the work is run again on a new one.
+
+        Parameters
+        ----------
+        work : callable
+        where : Tree, optional
+            Only documents that match are found.
+        by_words : bool, default=False
+            Whether the search looks for words, rather than for codes alone.
+        progress : callable, optional
+            Called while a damaged word index is made anew.
         """
-
-    def expected(
-        self, ranking: ByExpectedDistance, query: ParsedQuery, n: int, where: Tree | None
-    ) -> list[Found]:
-        """Return those that a ranking chooses of the n nearest documents, in its order."""
-        return choose_from(self.nearest(query, n, where), ranking)
-
-    def relevant(
-        self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
-    ) -> list[Found]:
-        """Return the documents that words and codes together find, best first.
-
-        Where there is no word index, the nearest by code are put in order. `progress` is called
-        where a damaged one has to be made anew.
-        """
-        return reorder(self.nearest(ranking.query, NEAREST, where), ranking, self.language())
 
     def language(self) -> Language:
         """Return the language of the words, which the first documents settle."""
@@ -179,17 +222,7 @@ class Engine(ABC):
         return self.language()
 
     @abstractmethod
-    def within(
-        self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
-    ) -> tuple[list[Found], int]:
-        """Find the documents within a radius, nearest first, ties by id, and count them.
-
-        Only those that have the phrases of the query's text, and nothing it excludes. With a limit
-        only so many are fetched, where the engine can count the others.
-        """
-
-    @abstractmethod
-    def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
+    def page(self, after: str, size: int, of: str | None = None) -> list[Stored]:
         """Return some of the documents with the lowest ids above `after`, in order, up to `size`.
 
         Only the last page is empty. `of`: the fingerprint that the model of the codes must have.

@@ -1,13 +1,12 @@
-"""What engines are asked and find, what a store answers with, and how people read that."""
+"""What a store answers with, and how people read that."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from shutil import get_terminal_size
 from typing import Any, NamedTuple, TypeVar
 
-from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
+from vdsh.retrieval import Ranking
 from vdsh.store.rows import searched_head
-from vdsh.words import WordQuery
 from vdsh.words.passages import DOTS, LENGTH, Fragment, n_cells, one_line, show_passage
 
 _MOST_SHOWN = 8  # words in a sentence
@@ -19,64 +18,7 @@ RELATED = "Related, without these words:"
 PARTS = "With parts of it only:"
 
 
-class ParsedQuery(NamedTuple):
-    """What to look for: a code, and the words of a text where it is the code of one."""
-
-    code: Codes  # (n_bytes,)
-    fingerprint: str  # of the model that made it
-    words: WordQuery | None = None
-    # (n_bits,): of each bit being 1; the bits themselves where the model does not say how sure it
-    # is.
-    chances: Scores | None = None
-    empty: bool = False  # whether it has no known word; a text has none for a model of vectors
-    unknown: Sequence[str] = ()  # its words that the model does not know
-    vector: Any = None
-    vector_bits: int = 0  # at the end of the code, those of a vector; the others are of the text
-    turned: Scores | None = None  # (vector_bits,): its vector as the model rotates it
-    half: bool = False  # whether either part of its code is not known
-
-    @property
-    def is_text(self) -> bool:
-        """Whether there are words to look for: there are none beside a vector that came alone."""
-        return self.words is not None and (self.vector is None or bool(self.words.text))
-
-
-class Found(NamedTuple):
-    """A document with its code, and its distance from the query where there was one."""
-
-    document: Document
-    code: bytes
-    distance: int = 0
-    # Where the best passage of a long text begins and ends, in what words are taken from.
-    span: tuple[int, int] = (0, 0)
-
-
-Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
-
-
-class Candidate(NamedTuple):
-    """A document that may be found, before it is fetched.
-
-    Its distance is that from the code it was found by, its share what it answers of the query's
-    words, from 0 to 1.
-    """
-
-    id: str
-    distance: int
-    code: bytes
-    share: float = 0.0
-    span: tuple[int, int] = (0, 0)  # as in `Found`
-    named: bool = True  # whether it has the name that the query is; True where it is none
-
-
-Choose = Callable[[list[Candidate]], list[Candidate]]  # puts candidates in order, and cuts them
-
-
-def choose_from(found: list[Found], choose: Choose) -> list[Found]:
-    """Choose among documents that were fetched already."""
-    by_id = {one.document.id: one for one in found}
-    near = [Candidate(id, one.distance, one.code) for id, one in by_id.items()]
-    return [by_id[one.id]._replace(span=one.span) for one in choose(near)]
+Page = TypeVar("Page", list[tuple[Document, bytes]], list[tuple[str, bytes]])
 
 
 def pages(read: Callable[[str], Page], last: str) -> Iterator[Page]:
@@ -86,10 +28,10 @@ def pages(read: Callable[[str], Page], last: str) -> Iterator[Page]:
         last = last_id(page)
 
 
-def last_id(page: Sequence[Found] | Sequence[tuple[str, bytes]]) -> str:
+def last_id(page: Sequence[tuple[Document, bytes]] | Sequence[tuple[str, bytes]]) -> str:
     """Return the last id of a page."""
-    end = page[-1]
-    return end.document.id if isinstance(end, Found) else end[0]
+    document_or_id = page[-1][0]
+    return document_or_id.id if isinstance(document_or_id, Document) else document_or_id
 
 
 class Hit(NamedTuple):
@@ -194,37 +136,54 @@ class Hit(NamedTuple):
         return fields
 
 
-def to_hit(
-    found: Found,
-    expected: float | None = None,
-    score: float | None = None,
-    related: bool = False,
-    words: tuple[str, ...] = (),
-) -> Hit:
-    """Make a hit of what an engine found."""
-    document = found.document
+def stored_hit(document: Document, code: bytes) -> Hit:
+    """Return a stored document as a hit of distance 0."""
     return Hit(
         id=document.id,
-        distance=found.distance,
+        distance=0,
         text=document.text,
         labels=document.labels,
         metadata=document.metadata,
-        expected=expected,
-        code=found.code.hex(),
-        score=score,
-        words=words,
-        section=section_of(found),
-        related=related,
+        code=code.hex(),
     )
 
 
-def section_of(found: Found) -> tuple[int, int]:
+def ranked_hits(
+    ranking: Ranking,
+    documents: Sequence[tuple[Document, bytes]],
+    words: Sequence[Sequence[str]] | None = None,
+) -> list[Hit]:
+    """Return the documents of a ranking as hits, with what the ranking says of each.
+
+    `words`: of each document those that are forms of the query's.
+    """
+    hits = []
+    for i, (document, code) in enumerate(documents):
+        hits.append(
+            Hit(
+                id=document.id,
+                distance=int(ranking.distances[i]),
+                text=document.text,
+                labels=document.labels,
+                metadata=document.metadata,
+                expected=None if ranking.expected is None else float(ranking.expected[i]),
+                code=code.hex(),
+                score=None if ranking.scores is None else float(ranking.scores[i]),
+                words=() if words is None else tuple(words[i]),
+                section=section_of(ranking, i, document),
+                related=False if ranking.related is None else bool(ranking.related[i]),
+            )
+        )
+    return hits
+
+
+def section_of(ranking: Ranking, i: int, document: Document) -> tuple[int, int]:
     """Say where in its text the best passage of a long document is; (0, 0) for others."""
-    document, (start, stop) = found.document, found.span
+    start, stop = (0, 0) if ranking.spans is None else ranking.spans[i].tolist()
     if not stop:
         return 0, 0
-    head = len(searched_head(document.id, document.text, document.metadata))
-    return max(0, start - head), max(0, stop - head)
+    before_text = len(searched_head(document.id, document.text, document.metadata))
+    return max(0, start - before_text), max(0, stop - before_text)
 
 
 def to_document(hit: Hit) -> Document:

@@ -10,8 +10,8 @@ from typing import Any
 from vdsh.errors import FolderError, InputError
 from vdsh.files import check_new, explained, lock, put
 from vdsh.model import Model
-from vdsh.store.engine import PAGE, PARTS, Engine, Progress
-from vdsh.store.hits import Found, pages
+from vdsh.store.engine import PAGE, PARTS, Engine, Progress, Stored
+from vdsh.store.hits import pages
 from vdsh.store.model import StoreModel
 from vdsh.store.rows import read_codes
 
@@ -37,7 +37,7 @@ def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict
     }
 
 
-def written_last(engine: Engine, n: int) -> list[Found]:
+def written_last(engine: Engine, n: int) -> list[Stored]:
     """Return the n documents that were written last, or say that it is not known which they are."""
     if engine.written is None:
         raise InputError(
@@ -80,8 +80,8 @@ def _wrong_codes(engine: Engine, model: StoreModel, ids: Sequence[str], sample: 
     if not model.model.texts_suffice or not sample:
         return []
     chosen = engine.look_up(ids[:: max(1, len(ids) // sample)][:sample])
-    codes = model.model.encode([found.document.text for found in chosen])
-    n_wrong = sum(one.code != code.tobytes() for one, code in zip(chosen, codes, strict=True))
+    codes = model.model.encode([document.text for document, _ in chosen])
+    n_wrong = sum(stored != code.tobytes() for (_, stored), code in zip(chosen, codes, strict=True))
     if not n_wrong:
         return []
     return [

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdsh.cancel import while_wanted
 from vdsh.codes import Codes
@@ -93,6 +94,18 @@ def searched_head(id: str, text: str, metadata: Mapping[str, Any]) -> str:
     if _LETTERS.search(id) and not id[-1].isdecimal():
         lines.append(_ENDING.sub("", id))
     return "".join(f"{line}\n" for line in lines)
+
+
+def words_text(document: Document) -> str:
+    """Give what the words of a document are taken from."""
+    return searched_text(document.id, document.text, document.metadata)
+
+
+def sort_keys(ids: Sequence[str]) -> NDArray[np.int64]:
+    """Give numbers that sort as ids do."""
+    keys = np.empty(len(ids), np.int64)
+    keys[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return keys
 
 
 def check_given_codes(codes: Any, documents: Iterable[Document], n_bits: int) -> None:
@@ -215,6 +228,12 @@ def read_codes(pairs: Sequence[tuple[str, bytes]], n_bytes: int) -> tuple[list[s
         )
     packed = bytearray().join(codes)
     return ids, np.frombuffer(packed, np.uint8).reshape(len(ids), n_bytes)
+
+
+def divide(page: Sequence[tuple[Document, bytes]], n_bytes: int) -> tuple[list[Document], Codes]:
+    """Divide documents with their codes into documents and an array of codes."""
+    pairs = [(document.id, code) for document, code in page]
+    return [document for document, _ in page], read_codes(pairs, n_bytes)[1]
 
 
 def check_code(id: str, code: Any, code_sum: Any) -> bytes:

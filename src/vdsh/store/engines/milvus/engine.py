@@ -6,36 +6,42 @@ method does is said in `Engine`.
 # ruff: noqa: D102
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from vdsh.errors import FolderError
 from vdsh.files import locked
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
-from vdsh.store.engine import NEAREST, Engine, ModelChangedError, Progress, check_model, no_store
-from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, KeyValues, Pairs
+from vdsh.store.engine import (
+    Engine,
+    ModelChangedError,
+    Progress,
+    Snapshot,
+    Stored,
+    check_model,
+    no_store,
+)
+from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, KeyValues
 from vdsh.store.engines.milvus.models import COLLECTION, LANGUAGE, Models, State, read_state
+from vdsh.store.engines.milvus.search import NEAREST, MilvusSearch
 from vdsh.store.engines.milvus.session import MissingCollectionError, Session
 from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_document, to_entries
 from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
-from vdsh.store.hits import Found, ParsedQuery
-from vdsh.store.queries import signs_of
-from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
-from vdsh.store.rows import Rows
+from vdsh.store.rows import Rows, words_text
 from vdsh.store.where import Tree, matches
 
 MANY_DOCUMENTS = 1000  # fetched at a time
 TRIES = 5  # to read a document that others replace
-MOST_TERMS = 1000  # of a query
 BY_WORDS = f"all words (Milvus BM25): the {NEAREST:,} best and the {NEAREST:,} nearest, re-ordered"
 FIELDS = ["id", "code", "document", "pieces", "check_sum"]
 
 _making = Lock()
+T = TypeVar("T")
 
 
 class Milvus(Engine):
@@ -135,7 +141,7 @@ class Milvus(Engine):
         self._values.remove(pieces)
         return n_there
 
-    def look_up(self, ids: Sequence[str]) -> list[Found]:
+    def look_up(self, ids: Sequence[str]) -> list[Stored]:
         return list(self._fetch([to_key(id) for id in ids]).values())
 
     def present(self, ids: Sequence[str]) -> set[str]:
@@ -152,67 +158,33 @@ class Milvus(Engine):
             return self._documents.count(expression.text)
         pages = self._documents.pages(expression.text, MANY_DOCUMENTS, FIELDS)
         return sum(
-            matches(where, stored.document)
+            matches(where, document)
             for page in pages
-            for stored in self._stored(page).values()
+            for document, _ in self._stored(page).values()
         )
 
-    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
-        check_model(self._facts, query.fingerprint)
-        expression = self._expression(where)
-        n_tried = n if expression.exact else 4 * n + 64
-        while True:
-            pairs = self._documents.nearest(query.code, n_tried, expression.text)
-            found = self._found(pairs, where)
-            if len(found) >= n or len(pairs) < n_tried:
-                return found[:n]
-            n_tried *= 8
+    def read(
+        self,
+        work: Callable[[Snapshot], T],
+        *,
+        where: Tree | None = None,
+        by_words: bool = False,
+        progress: Progress | None = None,
+    ) -> T:
+        for _ in range(TRIES):
+            search = MilvusSearch(
+                self._documents, self._stored, self.language(), where, self._expression(where)
+            )
+            try:
+                return work(Snapshot(self._facts, self.language(), search, search.fetch))
+            except ModelChangedError:
+                # The store has got another collection, with codes of another model.
+                self.meta()
+        raise ModelChangedError
 
-    def relevant(
-        self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
-    ) -> list[Found]:
-        """Put the best by words, as Milvus finds them, and the nearest by code in order.
-
-        A rare word brings the documents that have it, so one that none of them has is mistyped;
-        what it was meant to be is looked for among their words, and then asked for.
-        """
-        near = self.nearest(ranking.query, NEAREST, where) if len(ranking.query.code) else []
-        found, spoken = {one.document.id: one for one in near}, self.language()
-        self._add_by_words(found, ranking, where)
-        best = reorder(list(found.values()), ranking, spoken, correct=where is None)
-        if not ranking.meant:
-            return best
-        self._add_by_words(found, ranking, where)
-        return reorder(list(found.values()), ranking, spoken)
-
-    def _add_by_words(
-        self, found: dict[str, Found], ranking: ByRelevance, where: Tree | None
-    ) -> None:
-        terms = dict.fromkeys(term.term for term in ranking.words.terms(self.language()))
-        words = " ".join([term for term in terms if term[0] != "="][:MOST_TERMS])
-        if words and (found or self.count(None)):  # none have no mean length
-            keys = self._documents.by_words(words, NEAREST, self._expression(where).text)
-            new = [(0, key) for key in keys if from_key(key) not in found]
-            found |= {one.document.id: one for one in self._found(new, where)}
-
-    def within(
-        self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
-    ) -> tuple[list[Found], int]:
-        """Find the documents within a radius; where Milvus can filter, others are but counted."""
-        check_model(self._facts, query.fingerprint)
-        expression = self._expression(where)
-        pairs = self._documents.within(query.code, radius, expression.text)
-        words = signs_of(query)
-        if expression.exact and words is None:
-            return self._found(pairs[:limit], where), len(pairs)
-        found = self._found(pairs, where)
-        if words is None:
-            return found[:limit], len(found)
-        return keep_fitting(found, words, limit, self.language())
-
-    def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
+    def page(self, after: str, size: int, of: str | None = None) -> list[Stored]:
         check_model(self._facts, of or self._facts["fingerprint"])
-        last, found = after and to_key(after), dict[str, Found]()
+        last, found = after and to_key(after), dict[str, Stored]()
         while not found and (
             rows := self._documents.page(last, "", min(size, MANY_DOCUMENTS), FIELDS)
         ):
@@ -262,19 +234,13 @@ class Milvus(Engine):
         is_partial = where is not None and "partial" in self._values.names("is/")
         return to_expression(where, partial=is_partial)
 
-    def _found(self, pairs: Pairs, where: Tree | None) -> list[Found]:
-        """Fetch documents; what has just been deleted or does not match is left out."""
-        stored = self._fetch([key for _, key in pairs])
-        found = [stored[key]._replace(distance=d) for d, key in pairs if key in stored]
-        return [one for one in found if where is None or matches(where, one.document)]
-
-    def _fetch(self, keys: Sequence[str], tries: int = TRIES) -> dict[str, Found]:
-        found: dict[str, Found] = {}
+    def _fetch(self, keys: Sequence[str], tries: int = TRIES) -> dict[str, Stored]:
+        found: dict[str, Stored] = {}
         for some in in_parts(keys, MANY_DOCUMENTS):
             found |= self._stored(self._documents.query(f"id in {some}", FIELDS), tries)
         return found
 
-    def _stored(self, rows: Sequence[Mapping[str, Any]], tries: int = TRIES) -> dict[str, Found]:
+    def _stored(self, rows: Sequence[Mapping[str, Any]], tries: int = TRIES) -> dict[str, Stored]:
         """Make documents of rows; one that was replaced a moment ago is fetched anew."""
         pieces = self._values.look_up([key for row in rows for key in piece_keys(row["pieces"])])
         found, replaced = {}, []
@@ -285,7 +251,7 @@ class Milvus(Engine):
                 continue
             body = "".join([pieces[key] for key in keys]) if keys else row["document"]
             document = to_document(row["id"], body, row["check_sum"])
-            found[row["id"]] = Found(document, self._code(row))
+            found[row["id"]] = document, self._code(row)
         if replaced and not tries:
             raise FolderError(
                 f"'{self.shown}' is damaged: a part of the document {show(from_key(replaced[0]))} "

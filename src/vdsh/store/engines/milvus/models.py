@@ -27,12 +27,11 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store import reindex
-from vdsh.store.engine import check_model
+from vdsh.store.engine import Stored, check_model
 from vdsh.store.engines.milvus.collection import DocumentCollection, KeyValues
 from vdsh.store.engines.milvus.session import MissingCollectionError, Session
 from vdsh.store.engines.milvus.tables import chunks
 from vdsh.store.engines.milvus.where import in_parts
-from vdsh.store.hits import Found
 from vdsh.store.model import from_pieces
 
 MANY = 1000  # documents of up to 64 KB in an answer
@@ -46,7 +45,7 @@ STAYS = "-"  # behind a number: the store stays as it is, whoever else has writt
 KEPT = ["id", "version", "code", "document", "pieces", "check_sum", "fields", "words"]
 
 Row = Mapping[str, Any]
-Read = Callable[[Sequence[Row]], dict[str, Found]]
+Read = Callable[[Sequence[Row]], dict[str, Stored]]
 
 
 class State(NamedTuple):
@@ -162,7 +161,7 @@ class Models(reindex.Models):
             found = self._read(rows)  # not those that were deleted a moment ago
             rows = sorted((row for row in rows if row["id"] in found), key=lambda row: row["id"])
             if rows:
-                return [reindex.Unencoded(row, found[row["id"]].document.text) for row in rows]
+                return [reindex.Unencoded(row, found[row["id"]][0].text) for row in rows]
         return []
 
     def _differing(self, after: str) -> Iterator[str]:

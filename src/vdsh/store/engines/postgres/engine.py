@@ -7,26 +7,27 @@ Distances are counted by `bit_count`; no extension is needed. What each method d
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from copy import copy
 from functools import partial
 from typing import Any, TypeVar
 
-from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Engine, Progress
+from vdsh.store.engine import Engine, Progress, Snapshot, Stored
 from vdsh.store.engines.postgres import tables as sql
 from vdsh.store.engines.postgres.filters import FilterIndexes
-from vdsh.store.engines.postgres.models import Models, hold_codes, keep_model, read_facts
-from vdsh.store.engines.postgres.relevant import SETTINGS, Relevant
-from vdsh.store.engines.postgres.rows import to_bits, to_code, to_found, to_json
-from vdsh.store.engines.postgres.session import NotAllowedError, Session, StoreCursor
+from vdsh.store.engines.postgres.models import (
+    Models,
+    hold_codes,
+    hold_facts,
+    keep_model,
+    read_facts,
+)
+from vdsh.store.engines.postgres.rows import to_code, to_json, to_stored
+from vdsh.store.engines.postgres.search import SETTINGS, PostgresSearch
+from vdsh.store.engines.postgres.session import Session, StoreCursor
 from vdsh.store.engines.postgres.tables import escape, unescape
-from vdsh.store.hits import Found, ParsedQuery
-from vdsh.store.queries import signs_of
-from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
-from vdsh.store.rows import Rows
+from vdsh.store.rows import Rows, words_text
 from vdsh.store.where import Tree
 from vdsh.text.languages import NONE, language
 
@@ -103,9 +104,9 @@ class Postgres(Engine):
     def remove(self, ids: Sequence[str]) -> int:
         return int(self._ask(sql.DELETE, [escape(id) for id in ids])[0][0])
 
-    def look_up(self, ids: Sequence[str]) -> list[Found]:
+    def look_up(self, ids: Sequence[str]) -> list[Stored]:
         query = "SELECT {columns} FROM {documents} WHERE id = ANY(%s::text[])"
-        return [to_found(row) for row in self._ask(query, [escape(id) for id in ids])]
+        return [to_stored(row) for row in self._ask(query, [escape(id) for id in ids])]
 
     def present(self, ids: Sequence[str]) -> set[str]:
         query = "SELECT id FROM {documents} WHERE id = ANY(%s::text[])"
@@ -116,46 +117,29 @@ class Postgres(Engine):
         rows = self._ask(f"SELECT count(*) FROM {{documents}} WHERE {text}", *parameters)
         return int(rows[0][0])
 
-    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
-        search = partial(self._nearest, code=query.code, n=n, where=where)
-        return self._run(search, query.fingerprint)
+    def read(
+        self,
+        work: Callable[[Snapshot], T],
+        *,
+        where: Tree | None = None,
+        by_words: bool = False,
+        progress: Progress | None = None,
+    ) -> T:
+        condition, is_narrow = self.filters.condition(where)
 
-    def relevant(
-        self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
-    ) -> list[Found]:
-        nearest, condition = partial(self._nearest, where=where), self.filters.condition(where)
+        def read_once(cursor: StoreCursor) -> T:
+            # Before anything is read.
+            cursor.connection.execute(SETTINGS)
+            facts = hold_facts(cursor)
+            spoken = language(facts.get("language", NONE))
+            search = PostgresSearch(cursor, condition, is_narrow, self._counted, spoken)
+            return work(Snapshot(facts, spoken, search, search.fetch))
 
-        def work(cursor: StoreCursor) -> tuple[list[Found], ByRelevance]:
-            attempt = copy(ranking)  # which learns from what it sees
-            attempt.meant = {}
-            cursor.connection.execute(SETTINGS)  # before anything is read
-            hold_codes(cursor, ranking.query.fingerprint)
-            spoken = language(read_facts(cursor).get("language", NONE))
-            relevant = Relevant(attempt, cursor, *condition, nearest, self._counted, spoken)
-            return relevant.find(), attempt
+        return self._session.run(read_once)
 
-        try:
-            found, attempt = self._session.run(work)
-        except NotAllowedError:  # to read the totals
-            return super().relevant(ranking, where)
-        vars(ranking).update(vars(attempt))
-        return found
-
-    def within(
-        self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
-    ) -> tuple[list[Found], int]:
-        words = signs_of(query)
-        most = limit if words is None else None  # LIMIT NULL is none
-        asked = sql.WITHIN, query.code, where, radius, most
-        rows = self._run(lambda cursor: self._search(cursor, *asked), query.fingerprint)
-        found = [to_found(row) for *row, _ in rows]
-        if words is not None:
-            return keep_fitting(found, words, limit, self.language())
-        return found, rows[0][-1] if rows else 0
-
-    def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
+    def page(self, after: str, size: int, of: str | None = None) -> list[Stored]:
         query = "SELECT {columns} FROM {documents} WHERE id > %s::text ORDER BY id LIMIT %s"
-        return [to_found(row) for row in self._ask(query, escape(after), size, of=of)]
+        return [to_stored(row) for row in self._ask(query, escape(after), size, of=of)]
 
     def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
         query = "SELECT id, code FROM {documents} WHERE id > %s::text ORDER BY id LIMIT %s"
@@ -194,17 +178,6 @@ class Postgres(Engine):
             return work(cursor)
 
         return self._session.run(held)
-
-    def _search(
-        self, cursor: StoreCursor, query: str, code: Codes, where: Tree | None, *more: int | None
-    ) -> list[Any]:
-        ((text, parameters), _), bits = self.filters.condition(where), to_bits(code.tobytes())
-        query = query.replace("CONDITION", text)
-        return cursor.ask(query, bits, *parameters, *more, n_bits=len(bits))
-
-    def _nearest(self, cursor: StoreCursor, code: Codes, n: int, where: Tree | None) -> list[Found]:
-        rows = self._search(cursor, sql.NEAREST, code, where, n)
-        return [to_found(row) for row in rows]
 
     def _read_meta(self, cursor: StoreCursor) -> dict[str, str]:
         there = cursor.ask("SELECT to_regclass(unnest(%s::text[]))::text", cursor.tables.all)

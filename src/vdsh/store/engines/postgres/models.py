@@ -21,10 +21,7 @@ from vdsh.store.engines.postgres.tables import unescape
 from vdsh.store.model import from_pieces, to_pieces
 
 # Until the transaction ends, the store keeps its codes.
-LOCK = (
-    "LOCK TABLE {documents} IN MODE MODE;"
-    " SELECT key, value FROM {meta} WHERE key IN ('fingerprint', 'n_bits')"
-)
+LOCK = "LOCK TABLE {documents} IN MODE MODE; SELECT key, value FROM {meta}"
 DROP = (
     "DROP TRIGGER IF EXISTS {forget} ON {documents}",
     "DROP FUNCTION IF EXISTS {forget_function}()",
@@ -68,10 +65,16 @@ def hold_codes(
     cursor: StoreCursor, fingerprint: str, n_bytes: int | None = None, mode: str = "ACCESS SHARE"
 ) -> None:
     """Raise where the store has codes of another model; else it keeps them until the end."""
+    check_model(hold_facts(cursor, mode), fingerprint, n_bytes)
+
+
+def hold_facts(cursor: StoreCursor, mode: str = "ACCESS SHARE") -> dict[str, str]:
+    """Return what the store says about itself; it keeps its codes until the transaction ends."""
     lock = cursor.tables.sql(LOCK.replace("IN MODE", f"IN {mode}"))
-    held = cursor.connection.execute(lock)  # both statements at once
+    # Both statements at once: the second must see what was committed before the lock was taken.
+    held = cursor.connection.execute(lock)
     held.nextset()
-    check_model(dict(held.fetchall()), fingerprint, n_bytes)
+    return dict(held.fetchall())
 
 
 def keep_model(cursor: StoreCursor, model: Model) -> None:

@@ -11,8 +11,8 @@ import orjson
 
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
+from vdsh.store.engine import Stored
 from vdsh.store.engines.postgres.tables import escape, fields_json, unescape
-from vdsh.store.hits import Found
 from vdsh.store.rows import Rows, array, check_code, to_document
 from vdsh.text.languages import Language
 from vdsh.words.counting import OPENING, Counted, Opening, count_terms
@@ -113,13 +113,14 @@ def to_json(rows: Rows, texts: Sequence[str], language: Language) -> tuple[str, 
     return orjson.dumps(values).decode(), orjson.dumps(passages).decode() if passages else "", words
 
 
-def to_found(row: Sequence[Any]) -> Found:
-    """Read what the `columns` of `Tables` and a distance hold."""
-    id, text, labels, metadata, code, check_sum, code_sum, *distance = row
+def to_stored(row: Sequence[Any]) -> Stored:
+    """Read what the `columns` of `Tables` hold."""
+    id, text, labels, metadata, code, check_sum, code_sum = row
     known = None if labels is None else array(tuple(map(unescape, labels)))
     columns = (unescape(id), unescape(text), known, metadata, check_sum)
-    document = to_document(columns, longest=inf)  # to bring it here took longer
-    return Found(document, check_code(document.id, to_code(code), code_sum), *distance)
+    # To bring a long text here took longer than to compare its check sum.
+    document = to_document(columns, longest=inf)
+    return document, check_code(document.id, to_code(code), code_sum)
 
 
 def to_code(bits: bytes) -> bytes:

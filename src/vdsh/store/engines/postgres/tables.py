@@ -86,19 +86,13 @@ NOTE_LANGUAGE = "INSERT INTO {meta} VALUES ('language', %s) ON CONFLICT DO NOTHI
 NOTE_WORDS = "INSERT INTO {vocabulary} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
 # Parameters: the code, those of the condition, and what the query has besides.
 NEAREST = """
-SELECT {columns}, distance FROM (
-  SELECT id, bit_count(code # %s::{bits})::int AS distance FROM {documents} WHERE CONDITION
-  ORDER BY distance, id LIMIT %s
-) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
+SELECT id, code, bit_count(code # %s::{bits})::int AS distance FROM {documents} WHERE CONDITION
+ORDER BY distance, id LIMIT %s
 """
-# Joined row by row: the planner takes a third of the table for near, and would hash all of it.
 WITHIN = """
-SELECT {columns}, distance, total FROM (
-  SELECT id AS near, distance, count(*) OVER () AS total FROM (
-    SELECT id, bit_count(code # %s::{bits})::int AS distance FROM {documents} WHERE CONDITION
-  ) AS of_all WHERE distance <= %s ORDER BY distance, id LIMIT %s
-) AS nearest, LATERAL (SELECT * FROM {documents} WHERE id = near LIMIT 1) AS found
-ORDER BY distance, id
+SELECT id, code, distance, count(*) OVER () AS total FROM (
+  SELECT id, code, bit_count(code # %s::{bits})::int AS distance FROM {documents} WHERE CONDITION
+) AS of_all WHERE distance <= %s ORDER BY distance, id LIMIT %s
 """
 
 

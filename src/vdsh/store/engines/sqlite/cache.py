@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
-from vdsh.errors import FolderError, VdshError
+from vdsh.errors import EngineError, FolderError, VdshError
 from vdsh.search import HammingIndex
-from vdsh.store.engine import ModelChangedError, check_model
 from vdsh.store.engines.sqlite.database import Database, read_meta
 from vdsh.store.engines.sqlite.seen import Seen
 from vdsh.store.engines.sqlite.words import Words
@@ -31,6 +30,13 @@ NAME = re.compile(r"index-(\d+)-(\d+)-([0-9a-f]+)\.vdsh")
 LEFT_OVER = re.compile(r"\.index-.*")  # written in part, when the process was killed
 WORTH_SAVING = 0.03  # share of the documents that changed since
 MANY = 50_000
+
+
+class OtherCodesError(EngineError):
+    """The store has got codes of another model than those of a cache."""
+
+    def __init__(self) -> None:
+        super().__init__("The store got another model meanwhile. Open it again.")
 
 
 class State(NamedTuple):
@@ -91,21 +97,19 @@ class IndexCache:
         self._n_inside = 0
 
     @contextmanager
-    def showing(
-        self, connection: Connection, fingerprint: str | None = None
-    ) -> Iterator[HammingIndex]:
+    def showing(self, connection: Connection) -> Iterator[HammingIndex]:
         """Give the index of the state that a transaction sees; it does not change meanwhile.
 
         The transaction must have read nothing before: what it sees is settled by its first look,
-        so whoever enters later sees no less. It raises where the codes are not those of the model
-        with a fingerprint.
+        so whoever enters later sees no less. It raises `OtherCodesError` where the store has got
+        codes of another model.
         """
         with self._entrance:
             index = self.index
-            if index is None or not self._seen.has(connection, fingerprint):
-                self._check(connection, fingerprint)
+            if index is None or not self._seen.has(connection):
+                self._check(connection)
                 index = self._follow(connection)
-                self._seen.note(connection, fingerprint)
+                self._seen.note(connection)
             with self._left:
                 self._n_inside += 1
         try:
@@ -179,12 +183,10 @@ class IndexCache:
         self.index, self._state = self._build(connection) if index is None else index, now
         return self.index
 
-    def _check(self, connection: Connection, fingerprint: str | None = None) -> None:
+    def _check(self, connection: Connection) -> None:
         """Raise where a transaction sees other codes than those of this cache."""
-        facts = read_meta(connection)
-        if facts.get("uuid") != self.store:
-            raise ModelChangedError
-        check_model(facts, fingerprint or facts["fingerprint"])
+        if read_meta(connection).get("uuid") != self.store:
+            raise OtherCodesError
 
     def _open(self, connection: Connection, now: State) -> HammingIndex | None:
         """Map the newest file that is good and bring it up to date, if there is one."""

@@ -4,33 +4,44 @@ What each method does is said in `Engine`.
 """
 # ruff: noqa: D102
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, TypeVar
 
-from vdsh.errors import FolderError, VdshError, WriteError
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.errors import DamageError, EngineError, FolderError, VdshError, WriteError
 from vdsh.files import locked
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.engine import NEAREST, Engine, Progress, check_model, no_store
+from vdsh.retrieval import Searcher
+from vdsh.search import HammingIndex
+from vdsh.store.engine import Engine, Progress, Snapshot, Stored, check_model, no_store
 from vdsh.store.engines.sqlite import filters, words
-from vdsh.store.engines.sqlite.cache import IndexCache, current_state, share_cache
+from vdsh.store.engines.sqlite.cache import (
+    IndexCache,
+    OtherCodesError,
+    current_state,
+    share_cache,
+)
 from vdsh.store.engines.sqlite.database import Database, read_meta
 from vdsh.store.engines.sqlite.maintenance import Maintenance, holds_store
 from vdsh.store.engines.sqlite.models import Models
-from vdsh.store.engines.sqlite.relevant import by_expected_distance, find_best, fitting
-from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found
-from vdsh.store.hits import Found, ParsedQuery
-from vdsh.store.queries import signs_of
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance
+from vdsh.store.engines.sqlite.snapshot import FilteredDocuments, to_stored
 from vdsh.store.rows import COLUMNS, Rows, read_labels, searched_text
 from vdsh.store.where import Tree
 from vdsh.words import DamagedWordsError, Segment
 
 ALL_WORDS = "all words (BM25)"
-DAMAGED_WORDS = f"damaged: the next search makes them anew, or re-orders the {NEAREST:,} nearest"
+DAMAGED_WORDS = "damaged: the next search makes them anew"
+# Attempts to read one state: another process may change the model, or damage an index, in between.
+TRIES = 5
+
+T = TypeVar("T")
 INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -110,108 +121,81 @@ class Sqlite(Engine):
         with self._changing() as connection:
             return _delete(connection, ids)
 
-    def look_up(self, ids: Sequence[str]) -> list[Found]:
+    def look_up(self, ids: Sequence[str]) -> list[Stored]:
         with self._database.reading() as connection:
-            return Snapshot(connection).look_up(ids)
+            return FilteredDocuments(connection).look_up(ids)
 
     def present(self, ids: Sequence[str]) -> set[str]:
         with self._database.reading() as connection:
-            return Snapshot(connection).present(ids)
+            return FilteredDocuments(connection).present(ids)
 
     def count(self, where: Tree | None) -> int:
         with self._database.reading() as connection:
-            return Snapshot(connection, where).count()
+            return FilteredDocuments(connection, where).count()
 
-    def nearest(self, query: ParsedQuery, n: int, where: Tree | None) -> list[Found]:
+    def read(
+        self,
+        work: Callable[[Snapshot], T],
+        *,
+        where: Tree | None = None,
+        by_words: bool = False,
+        progress: Progress | None = None,
+    ) -> T:
+        """Run some work on one state of the store; a damaged word index is made anew first."""
+        damage: Exception | None = None
+        for _ in range(TRIES):
+            try:
+                with self._snapshot(where, by_words=by_words) as snapshot:
+                    return work(snapshot)
+            except OtherCodesError:
+                self.meta()  # the store got another model since: its codes are in another index
+            except DamagedWordsError as error:
+                damage = error
+                self._mend_words(progress)
+        if damage is not None:
+            raise DamageError(
+                f"The word index of '{self.shown}' is damaged ({damage})."
+            ) from damage
+        raise EngineError(f"'{self.shown}' gets one model after the other. Try again later.")
+
+    @contextmanager
+    def _snapshot(self, where: Tree | None, *, by_words: bool) -> Iterator[Snapshot]:
         cache = self._need_cache()
-        with self._database.reading() as connection:
-            snapshot = Snapshot(connection, where)
-            with cache.showing(connection, query.fingerprint) as index:
-                pairs = snapshot.nearest(index, query.code, n)
-            if pairs is None:
-                pairs = snapshot.nearest_of_all_passing(query.code, n)
-            return snapshot.fetch(pairs)
+        with self._database.reading() as connection, cache.showing(connection) as index:
+            word_index = cache.words.showing(connection) if by_words else None
+            documents = FilteredDocuments(connection, where)
+            facts = read_meta(connection)
+            yield Snapshot(
+                facts=facts,
+                language=words.language_of(connection)
+                if word_index is None
+                else word_index.language,
+                search=Searcher(word_index, index, documents),
+                fetch=partial(_fetch_checked, documents, index),
+            )
 
-    def expected(
-        self, ranking: ByExpectedDistance, query: ParsedQuery, n: int, where: Tree | None
-    ) -> list[Found]:
-        """Choose before anything is fetched."""
-        cache = self._need_cache()
-        with self._database.reading() as connection:
-            snapshot = Snapshot(connection, where)
-            with cache.showing(connection, query.fingerprint) as index:
-                return by_expected_distance(snapshot, index, query.code, n, ranking)
-
-    def relevant(
-        self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
-    ) -> list[Found]:
-        """Return the documents that words and codes together find, best first.
-
-        A damaged index is made anew; where that cannot be, the nearest by code are put in order.
-        """
-        for _ in range(3):  # the first may only finish what was begun, and find it damaged
-            with suppress(DamagedWordsError):
-                return self._relevant(ranking, where)
-            if not self._mend_words(progress):
-                break
-        return super().relevant(ranking, where)
-
-    def _mend_words(self, progress: Progress | None) -> bool:
-        """Make a damaged word index anew, unless another process was faster; say whether it is."""
+    def _mend_words(self, progress: Progress | None) -> None:
+        """Make a damaged word index anew, unless another process was faster."""
         if self.read_only:
-            return False
-        with suppress(WriteError):  # another process writes all the time, or the disk is full
-            with self._database.writing() as connection:
-                words.begin_anew(connection)
-            self._database.work_off(words.index_pending, progress)
-            return True
-        return False
+            raise DamageError(
+                f"The word index of '{self.shown}' is damaged, and the store is read-only. Search "
+                "it once with permission to write: that makes the index anew."
+            )
+        with self._database.writing() as connection:
+            words.begin_anew(connection)
+        self._database.work_off(words.index_pending, progress)
 
-    def _relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
-        cache = self._need_cache()
-        with self._database.reading() as connection:
-            snapshot = Snapshot(connection, where)
-            with cache.showing(connection, ranking.query.fingerprint) as index:
-                word_index = cache.words.showing(connection)
-                self._language = word_index.language
-                numbers, chosen, matches = find_best(snapshot, index, word_index, ranking)
-            numbers = numbers[[place for place, *_ in chosen]]
-            spans = map(tuple, matches.spans_of(numbers).tolist())
-            rows = zip(snapshot.fetch_rows(numbers.tolist()), chosen, spans, strict=True)
-            found = []
-            for (document, code, *_), (_, bits, scored), span in rows:
-                ranking.scores[document.id] = scored
-                found.append(Found(document, code, bits, span))
-            return found
-
-    def within(
-        self, query: ParsedQuery, radius: int, where: Tree | None, limit: int | None = None
-    ) -> tuple[list[Found], int]:
-        cache = self._need_cache()
-        with self._database.reading() as connection:
-            snapshot = Snapshot(connection, where)
-            with cache.showing(connection, query.fingerprint) as index:
-                pairs = snapshot.within(index, query.code, radius)
-            if (words := signs_of(query)) is not None:
-                language = self.language()
-                try:
-                    index_of_words = cache.words.showing(connection)
-                    pairs = fitting(snapshot, index_of_words, pairs, words, language)
-                except DamagedWordsError:
-                    pairs = fitting(snapshot, None, pairs, words, language)
-            return snapshot.fetch(pairs[:limit]), len(pairs)
-
-    def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
+    def page(self, after: str, size: int, of: str | None = None) -> list[Stored]:
         query = f"SELECT {COLUMNS} FROM documents WHERE id > ? ORDER BY id LIMIT ?"
-        return [to_found(row) for row in self._ask(query, after, size, of=of)]
+        return [to_stored(row) for row in self._ask(query, after, size, of=of)]
 
     def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
         query = "SELECT id, code FROM documents WHERE id > ? ORDER BY id LIMIT ?"
         return self._ask(query, after, size, of=of)
 
-    def _written(self, n: int) -> list[Found]:
+    def _written(self, n: int) -> list[Stored]:
         query = f"SELECT {COLUMNS} FROM documents ORDER BY row DESC LIMIT ?"
-        return [to_found(row) for row in self._ask(query, n)]
+        return [to_stored(row) for row in self._ask(query, n)]
 
     def some_codes(self, n: int) -> list[tuple[str, bytes]]:
         """Return the codes of random rows; of all, where too many rows are gone."""
@@ -287,6 +271,19 @@ class Sqlite(Engine):
             known = int(facts["n_bits"]), self._codes, self._words, self._device
             self._cache = share_cache(self._database, *known)
         return self._cache
+
+
+def _fetch_checked(
+    documents: FilteredDocuments, index: HammingIndex, rows: NDArray[np.int64]
+) -> list[Stored]:
+    """Fetch documents; raise where the index has other codes of them than the database."""
+    found = documents.fetch(rows)
+    if len(index) and b"".join([code for _, code in found]) != index.take(rows)[0].tobytes():
+        raise FolderError(
+            "The index file of this store is of other documents. "
+            "Delete the files index-*.vdsh in its folder; they are made again."
+        )
+    return found
 
 
 def _delete(connection: Connection, ids: Sequence[str]) -> int:

@@ -7,20 +7,37 @@ two words); they count where they are.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.codes import Codes
+from vdsh.codes import Codes, pack
 from vdsh.documents import Document
-from vdsh.store.engines.postgres.rows import COUNT, any_of, asking, quote, to_code, to_found
+from vdsh.retrieval import Candidates, Query, Ranking, rank, vote
+from vdsh.retrieval.query import NO_WORDS
+from vdsh.retrieval.ranking import rank_by_distance, rank_by_expected_distance
+from vdsh.retrieval.searcher import (
+    MOST_CORRECTED,
+    MOST_TIES,
+    n_candidates,
+    n_nearest_by_expected,
+)
+from vdsh.store.engine import Stored
+from vdsh.store.engines.postgres import tables as sql
+from vdsh.store.engines.postgres.rows import (
+    COUNT,
+    any_of,
+    asking,
+    quote,
+    to_bits,
+    to_code,
+    to_stored,
+)
 from vdsh.store.engines.postgres.session import StoreCursor
 from vdsh.store.engines.postgres.tables import escape, unescape
-from vdsh.store.hits import Candidate, Found
-from vdsh.store.ranking import MOST_TIES, ByRelevance, Pool, words_text
+from vdsh.store.rows import sort_keys, words_text
 from vdsh.store.where import ALWAYS, Sql
 from vdsh.text.languages import Language, fold
 from vdsh.words import index as bm25
@@ -52,47 +69,136 @@ FROM {totals}
 
 BEGIN_WITH = "SELECT word FROM {vocabulary} WHERE word >= %s AND word < %s ORDER BY word"
 
-Nearest = Callable[[StoreCursor, Codes, int], list[Found]]
+
+class Scored(NamedTuple):
+    """A document with its code, what it answers of the query's words, and its best passage."""
+
+    id: str
+    code: bytes
+    share: float = 0.0
+    span: tuple[int, int] = (0, 0)
+    # Whether it has the name that the query is; True where it is none.
+    has_name: bool = True
 
 
-@dataclass
-class Relevant:
-    """Looks for the documents of a ranking in one transaction."""
+class PostgresSearch:
+    """Searches the documents that one transaction sees and that match a filter.
 
-    ranking: ByRelevance
-    cursor: StoreCursor  # in a transaction that began with `SETTINGS`
-    condition: Sql  # what documents have to pass
-    narrow: bool  # whether an index knows which documents may pass
-    nearest: Nearest  # gives the n nearest to a code, in a transaction
-    # How many documents have words, by the state of the store: each change leaves another row in
-    # the totals, so those tell one state from another. Only the last state is kept.
-    counted: dict[str, dict[str, int]]
-    language: Language
-    _known: dict[str, int] = field(init=False)  # what was counted in this state
-    _words: list[str] = field(init=False)  # of the query, those that count
-    _df: NDArray[np.int64] = field(init=False)
-    _weights: NDArray[np.float64] = field(init=False)  # what each can give a document
-    _mean_length: float = field(init=False)
+    Parameters
+    ----------
+    cursor : StoreCursor
+        In a transaction that began with `SETTINGS`.
+    condition : Sql
+        What documents have to pass.
+    is_narrow : bool
+        Whether an index knows which documents may pass.
+    counted : dict
+        How many documents have words, by the state of the store: each change leaves another row in
+        the totals, so those tell one state from another. Only the last state is kept.
+    language : Language
+    """
 
-    def find(self) -> list[Found]:
-        """Return the documents that the ranking chooses, best first."""
-        ranking, n = self.ranking, self.ranking.n_candidates
+    def __init__(
+        self,
+        cursor: StoreCursor,
+        condition: Sql,
+        is_narrow: bool,
+        counted: dict[str, dict[str, int]],
+        language: Language,
+    ) -> None:
+        self.cursor = cursor
+        self.condition = condition
+        self.is_narrow = is_narrow
+        self.counted = counted
+        self.language = language
+        self._query_words = NO_WORDS
+        # What was counted in this state.
+        self._known: dict[str, int] = {}
+        # The terms of the query that count, how many documents have each, what each can give one.
+        self._words: list[str] = []
+        self._df = np.zeros(0, np.int64)
+        self._weights = np.zeros(0)
+        self._mean_length = 1.0
+        self._missing: list[str] = []
+        self._document_frequencies: dict[str, int] = {}
+
+    def by_relevance(self, query: Query, k: int, *, strict: bool = False) -> Ranking:
+        """Find the k best documents by words and code together."""
+        self._query_words = query.words or NO_WORDS
+        n_wanted = n_candidates(self._query_words, k)
         self._weigh()
-        if ranking.correct(ranking.missing, self._meant):
-            self._weigh()
-        few = self._few() if self.narrow else None
+        corrections = self._correct()
+        few = self._few() if self.is_narrow else None
         if few is not None:
-            few = self._named(self._with_passages(few))
-            ranking.wanted(Pool.of(few))
-            return self._fetch(ranking(few))
-        found = {one.id: one for one in self._best_of_both(n)}
-        found = {one.id: one for one in self._named(list(found.values()), n)}
-        wanted = ranking.wanted(Pool.of(list(found.values())))
-        if not ranking.words.phrases and len(wanted):
-            near = self.nearest(self.cursor, wanted, 4 * n if ranking.words.without else n)
-            others = self._fitting(one for one in near if one.document.id not in found)
-            found |= {one.id: one for one in self._named(self._with_passages(others))}
-        return self._fetch(ranking(list(found.values())))
+            found = self._noting_name(self._with_passages(few))
+            target = vote(query, to_candidates(found))
+        else:
+            found = self._noting_name(self._best_of_both(n_wanted), n_wanted)
+            target = vote(query, to_candidates(found))
+            if target is not None and len(target) and not self._query_words.phrases:
+                n_tried = 4 * n_wanted if self._query_words.without else n_wanted
+                known = {one.id for one in found}
+                near = self._nearest(pack((target > 0.5)[None])[0], n_tried)
+                others = self._fitting([one for one in near if one.id not in known])
+                found = [*found, *self._noting_name(self._with_passages(others))]
+        candidates = to_candidates(found)
+        spans = {one.id: one.span for one in found}
+        ranking = rank(query, candidates, target, k, strict=strict)
+        return Ranking(
+            rows=ranking.rows,
+            distances=ranking.distances,
+            scores=ranking.scores,
+            related=ranking.related,
+            spans=np.array([spans[id] for id in ranking.rows], np.uint32).reshape(-1, 2),
+            words_without_documents=self._missing,
+            corrections=corrections,
+            document_frequencies=self._document_frequencies,
+        )
+
+    def by_distance(self, query: Query, k: int) -> Ranking:
+        """Find the k documents with the nearest codes, ties by id."""
+        return rank_by_distance(query, to_candidates(self._nearest(query.code, k)), k)
+
+    def by_expected_distance(self, query: Query, k: int) -> Ranking:
+        """Find the k documents with the least expected distance among the nearest by code."""
+        near = self._nearest(query.code, n_nearest_by_expected(query, k))
+        return rank_by_expected_distance(query, to_candidates(near), k)
+
+    def within(self, query: Query, radius: int, limit: int | None = None) -> Ranking:
+        """Find all documents within a radius, nearest first, ties by id; list the first of them."""
+        # LIMIT NULL is none.
+        rows = self._by_code(sql.WITHIN, query.code, radius, limit)
+        found = [Scored(unescape(id), to_code(code)) for id, code, *_ in rows]
+        ranking = rank_by_distance(query, to_candidates(found), len(found))
+        total = rows[0][-1] if rows else 0
+        return Ranking(ranking.rows, ranking.distances, total=total)
+
+    def fetch(self, rows: NDArray[Any]) -> list[Stored]:
+        """Fetch the documents of some ids, in their order."""
+        found = self._read(rows.tolist())
+        return [found[id] for id in rows.tolist()]
+
+    def _nearest(self, code: Codes, n: int) -> list[Scored]:
+        rows = self._by_code(sql.NEAREST, code, n)
+        return [Scored(unescape(id), to_code(bits)) for id, bits, *_ in rows]
+
+    def _by_code(self, query: str, code: Codes, *more: int | None) -> list[Any]:
+        text, parameters = self.condition
+        bits = to_bits(code.tobytes())
+        query = query.replace("CONDITION", text)
+        return self.cursor.ask(query, bits, *parameters, *more, n_bits=len(bits))
+
+    def _correct(self) -> dict[str, str]:
+        """Look for what words that no document has were meant to be, where documents have that."""
+        corrections = {}
+        for word in self._missing[:MOST_CORRECTED]:
+            others = self._meant(word, unfinished=word == self._query_words.unfinished)
+            if others:
+                corrections[word] = others[0]
+        if corrections:
+            self._query_words = self._query_words.corrected(corrections)
+            self._weigh()
+        return corrections
 
     def _weigh(self) -> None:
         """Choose the words that count; of a long query the most telling."""
@@ -102,7 +208,7 @@ class Relevant:
             self.counted.clear()
         self._known = self.counted.setdefault(state, {})
         n_docs, n_words = int(n_docs or 0), int(n_words or 0)
-        terms = sorted(self.ranking.words.terms(self.language))
+        terms = sorted(self._query_words.terms(self.language))
         names = [term.term for term in terms]
         limit = FIRST_COUNTED if len(names) > bm25.MOST_TERMS else None
         df = self._count(names, limit)
@@ -114,8 +220,8 @@ class Relevant:
                 break
             df[unsure] = self._count([names[i] for i in unsure], None)
             sure[unsure] = True
-        self.ranking.missing = bm25.list_missing(terms, df)
-        self.ranking.df = dict(zip(names, df.tolist(), strict=True))
+        self._missing = bm25.list_missing(terms, df)
+        self._document_frequencies = dict(zip(names, df.tolist(), strict=True))
         self._words, self._df = [names[i] for i in chosen], df[chosen]
         self._mean_length = max(1, n_words) / max(1, n_docs)
 
@@ -140,24 +246,25 @@ class Relevant:
         numbers = [found[word] if word in found else self._known[word] for word in words]
         return np.array(numbers, np.int64)
 
-    def _few(self) -> list[Candidate] | None:
+    def _few(self) -> list[Scored] | None:
         """Return all documents that pass, where they are few and no text has to be read."""
-        if not self._words or self.ranking.words.phrases or self.ranking.words.without:
+        if not self._words or self._query_words.phrases or self._query_words.without:
             return None
         text, parameters = self.condition
         rows = self._score(Sql(f"{text} LIMIT {FEW + 1}", parameters))
-        return _candidates(rows) if len(rows) <= FEW else None
+        return to_scored(rows) if len(rows) <= FEW else None
 
-    def _best_of_both(self, n: int) -> list[Candidate]:
+    def _best_of_both(self, n: int) -> list[Scored]:
         """Return the best by all their words, and those with the best passages."""
         best = self._best(n)
         known = {one.id for one in best}
         rows = self._by_words(any_of(self._words), n, "passages") if known else []
         ids = {row[0] for row in rows} - known
-        more = self._fitting(self._read(sorted(ids), self.condition).values()) if ids else []
+        read = self._read(sorted(ids), self.condition) if ids else {}
+        more = self._fitting([Scored(document.id, code) for document, code in read.values()])
         return self._with_passages([*best, *more])
 
-    def _with_passages(self, candidates: list[Candidate]) -> list[Candidate]:
+    def _with_passages(self, candidates: list[Scored]) -> list[Scored]:
         """Join what long documents answer with what their best passages do."""
         if not self._words or not candidates:
             return candidates
@@ -175,27 +282,27 @@ class Relevant:
                 candidates[i] = one._replace(share=share, span=spans[one.id])
         return candidates
 
-    def _named(self, candidates: list[Candidate], n: int = 0) -> list[Candidate]:
-        """Note which candidates have the name that the query is; add the n best that have it."""
-        name = self.ranking.words.only_name(self.language)
+    def _noting_name(self, found: Sequence[Scored], n: int = 0) -> list[Scored]:
+        """Note which documents have the name that the query is; add the n best that have it."""
+        name = self._query_words.only_name(self.language)
         if not name:
-            return candidates
+            return list(found)
         term = next((one for one in name_terms(name, self.language) if self._known.get(one)), "")
         if not term:
-            return [one._replace(named=False) for one in candidates]
-        known = {one.id for one in candidates}
+            return [one._replace(has_name=False) for one in found]
+        known = {one.id for one in found}
         best = self._with_passages(self._best_having([term], [], n)) if n else []
-        candidates = [*candidates, *(one for one in best if one.id not in known)]
-        ids = [escape(one.id) for one in candidates]
+        found = [*found, *(one for one in best if one.id not in known)]
+        ids = [escape(one.id) for one in found]
         query = "SELECT id FROM {documents} WHERE id = ANY(%s::text[]) AND words @@ %s::tsquery"
-        having = {unescape(id) for (id,) in self.cursor.ask(query, ids, any_of([term]))}
-        return [one._replace(named=one.id in having) for one in candidates]
+        with_name = {unescape(id) for (id,) in self.cursor.ask(query, ids, any_of([term]))}
+        return [one._replace(has_name=one.id in with_name) for one in found]
 
-    def _best(self, n: int) -> list[Candidate]:
+    def _best(self, n: int) -> list[Scored]:
         """Return the n best by words, with those that tie with the last."""
         if not self._words:
             return []
-        query = self.ranking.words
+        query = self._query_words
         without = self.language.stems(query.excluded(self.language))
         if query.phrases or len(without) < len(query.without):
             return self._best_fitting(n, without)
@@ -215,35 +322,37 @@ class Relevant:
         needed = min(needed, int(np.searchsorted(known, MANY_COUNTED // len(words))) + 1)
         return best if needed <= first else self._best_having(words[:needed], without, n)
 
-    def _best_having(self, words: list[str], without: list[str], n: int) -> list[Candidate]:
-        best = _candidates(self._by_words(asking(words, (), without), n + MOST_TIES))
+    def _best_having(self, words: list[str], without: list[str], n: int) -> list[Scored]:
+        best = to_scored(self._by_words(asking(words, (), without), n + MOST_TIES))
         return [one for one in best if one.share >= best[min(n, len(best)) - 1].share]
 
-    def _best_fitting(self, n: int, without: list[str]) -> list[Candidate]:
+    def _best_fitting(self, n: int, without: list[str]) -> list[Scored]:
         """Return the best that have all phrases, and none that is to be left out."""
-        query, stops = self.ranking.words, self.language.stop_words
+        query, stops = self._query_words, self.language.stop_words
         words = {word for phrase in query.phrases for word in phrase if word not in stops}
         needed = sorted(set(self.language.stems(sorted(words))))
-        found: list[Candidate] = []
-        best = _candidates(self._by_words(asking(self._words, needed, without), MOST_TRIED))
+        found: list[Scored] = []
+        best = to_scored(self._by_words(asking(self._words, needed, without), MOST_TRIED))
         start, size = 0, max(n, 500)
         while start < len(best) and len(found) < n:
             some = best[start : start + size]
             read = self._read([one.id for one in some])
-            found += [one for one in some if self._fits(read[one.id].document)]
+            found += [one for one in some if self._fits(read[one.id][0])]
             start, size = start + size, 4 * size
         return found
 
     def _fits(self, document: Document) -> bool:
-        return fits(self.ranking.words, words_text(document), self.language)
+        return fits(self._query_words, words_text(document), self.language)
 
-    def _fitting(self, near: Iterable[Found]) -> list[Candidate]:
+    def _fitting(self, near: Sequence[Scored]) -> list[Scored]:
         """Score the documents that have all phrases, and none that is to be left out."""
-        near = [one for one in near if self._fits(one.document)]
+        if self._query_words.has_signs and near:
+            read = self._read([one.id for one in near])
+            near = [one for one in near if self._fits(read[one.id][0])]
         if not self._words or not near:
-            return [Candidate(one.document.id, 0, one.code) for one in near]
-        ids = [escape(one.document.id) for one in near]
-        return _candidates(self._score(Sql("id = ANY(%s::text[])", (ids,))))
+            return list(near)
+        ids = [escape(one.id) for one in near]
+        return to_scored(self._score(Sql("id = ANY(%s::text[])", (ids,))))
 
     def _by_words(self, asked: str, limit: int, of: str = "documents") -> list[Any]:
         """Return the rows with the highest scores that a tsquery finds, ties by id.
@@ -279,16 +388,28 @@ SELECT id, {columns}{shown}, {self._sum(mean)} AS score FROM (
         parts = [f"{weight!r}::float8 * (c{i} / (c{i} + {length}))" for i, weight in weights]
         return " + ".join(parts)
 
-    def _fetch(self, chosen: Sequence[Candidate]) -> list[Found]:
-        found = self._read([one.id for one in chosen])
-        return [found[one.id]._replace(distance=one.distance, span=one.span) for one in chosen]
-
-    def _read(self, ids: Iterable[str], condition: Sql = ALWAYS) -> dict[str, Found]:
+    def _read(self, ids: Iterable[str], condition: Sql = ALWAYS) -> dict[str, Stored]:
         text, parameters = condition
         query = f"SELECT {{columns}} FROM {{documents}} WHERE id = ANY(%s::text[]) AND ({text})"
         rows = self.cursor.ask(query, [escape(id) for id in ids], *parameters)
-        return {one.document.id: one for one in map(to_found, rows)}
+        found = [to_stored(row) for row in rows]
+        return {document.id: (document, code) for document, code in found}
 
 
-def _candidates(rows: Sequence[tuple[str, bytes, float]]) -> list[Candidate]:
-    return [Candidate(id, 0, to_code(code), share) for id, code, share in rows]
+def to_scored(rows: Sequence[tuple[str, bytes, float]]) -> list[Scored]:
+    """Read rows of an id, a code and a score."""
+    return [Scored(id, to_code(code), share) for id, code, share in rows]
+
+
+def to_candidates(found: Sequence[Scored]) -> Candidates:
+    """Return documents as the arrays that `rank` takes; their rows are their ids."""
+    ids = np.empty(len(found), object)
+    ids[:] = [one.id for one in found]
+    packed = np.frombuffer(b"".join([one.code for one in found]), np.uint8)
+    return Candidates(
+        rows=ids,
+        id_order=sort_keys([one.id for one in found]),
+        codes=packed.reshape(len(found), -1 if found else 0),
+        shares=np.array([one.share for one in found], float),
+        has_name=np.array([one.has_name for one in found], bool),
+    )
