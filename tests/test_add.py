@@ -615,7 +615,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(store, notes, monkey
 def test_add_then_search(vdsh, notes):
     result = vdsh("add", "store", str(notes), "--quiet")
     assert "3 added, 0 changed, 0 removed, 0 skipped; store holds 3 documents." in result.stdout
-    assert "50 documents or more" in result.stderr
+    assert "50 different documents or more" in result.stderr
     assert "notes/keys.md" in vdsh("search", "store", "signing").stdout
     facts = json.loads(vdsh("add", "store", str(notes), "--learn", "never", "--json").stdout)
     assert (facts["unchanged"], facts["skipped"]) == (3, 0)

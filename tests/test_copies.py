@@ -60,7 +60,6 @@ def test_the_command_line_shows_one_and_json_has_all(vdsh, store):
     lines = vdsh("search", store.path, "free", "software", "-k", 3).stdout.splitlines()
     assert len(lines) == 3
     assert f"({N_COPIES - 1} more like it)" in lines[0] and "copying" not in lines[1]
-    assert max(map(len, lines)) <= 100
     found = vdsh("search", store.path, "free", "software", "-k", 3, "--json").stdout.splitlines()
     assert [json.loads(line)["text"] for line in found] == [LICENCE] * 3
     assert not any("copies" in json.loads(line) for line in found)

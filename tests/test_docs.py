@@ -151,7 +151,7 @@ SAID = [
     ),
     ("server.md", "Send up to {} documents a call", (Limits().batch,)),
     ("server.md", "after a second no more values", ()),
-    ("add.md", "its own documents, {} or more", (fitting.LEAST_LEARNED,)),
+    ("add.md", "and none below {}, where words say more", (fitting.LEAST_LEARNED,)),
     ("operations.md", "fewer than {} new or {} held-out documents", (drift.LEAST, drift.LEAST)),
     ("operations.md", "The exit status is {} if a measure has moved", (maintenance.DRIFTED,)),
 ]

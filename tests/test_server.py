@@ -204,8 +204,7 @@ def test_phrases_and_words_to_leave_out(api, store):
     found = ask(api, text=f'"{phrase}"', k=100)["hits"]
     assert {hit["id"] for hit in found} == {id for id in texts if phrase in texts[id]}
     near = ask(api, "within", text="moon -orbit", radius=16)
-    assert {hit["id"] for hit in near["hits"]} == {id for id in texts if "orbit" not in texts[id]}
-    assert near["total"] == len(near["hits"])
+    assert near["total"] == len(near["hits"]) == len(texts), "signs mean nothing to a radius"
     typed = ask(api, text="moon -orbit", highlight=True)
     plain = ask(api, text="moon", highlight=True)
     assert typed["code"] == plain["code"] and typed["explanation"] == plain["explanation"]

@@ -17,6 +17,7 @@ from vdsh import Document, corpus_map, open_store
 from vdsh import embed as embedding
 from vdsh.cancel import GivenUpError, given_up_by
 from vdsh.corpus_map import CorpusMap
+from vdsh.documents import split
 from vdsh.errors import EngineError, GoneError, VdshError, WriteError
 from vdsh.explain import highlights
 from vdsh.server import pool as pools
@@ -27,7 +28,7 @@ from vdsh.server.metrics import FOLDER, room_for_numbers
 from vdsh.server.pool import StorePool
 from vdsh.store import Hit, rows
 from vdsh.text.languages import language
-from vdsh.words import phrases, segment
+from vdsh.words import phrases
 
 TOKEN = "correct-horse-battery-staple"
 
@@ -217,11 +218,11 @@ def test_highlighting_holds_no_handle_and_ends_with_its_time(store, monkeypatch)
     begun, release = threading.Event(), threading.Event()
     n_shown, show = [], highlights.Highlighter.show
 
-    def slow(self, texts):
+    def slow(self, texts, *words):
         n_shown.append(len(texts))
         begun.set()
         release.wait(60)
-        return show(self, texts)
+        return show(self, texts, *words)
 
     monkeypatch.setattr(highlights, "_BATCH", 1)
     monkeypatch.setattr(highlights.Highlighter, "show", slow)
@@ -243,7 +244,7 @@ def test_highlighting_holds_no_handle_and_ends_with_its_time(store, monkeypatch)
 LONG = "moon orbit crew. " * 300
 STAGES = {
     "splitting": (
-        (segment, "split_text"),
+        (split, "split_text"),
         ("/v1/documents", {"documents": [{"id": f"n{i}", "text": LONG} for i in range(40)]}),
     ),
     "making rows": (

@@ -48,10 +48,11 @@ def test_a_code_query_never_loads_the_model(years, folder):
 
 
 def test_a_model_that_was_exchanged_is_noticed(store, folder, corpus):
+    fingerprint = store.model.fingerprint
     store.close()
     other = TextHasher("vdsh", n_bits=16, epochs=1, hidden_size=8, device="cpu").fit(corpus[0])
     change(folder, "DELETE FROM models")
-    rows = [(store.model.fingerprint, *row[1:]) for row in to_pieces(as_model(other))]
+    rows = [(fingerprint, *row[1:]) for row in to_pieces(as_model(other))]
     with sqlite3.connect(folder / "store.sqlite") as connection:
         connection.executemany("INSERT INTO models VALUES (?, ?, ?, ?, 0)", rows)
     connection.close()
@@ -555,7 +556,7 @@ def run_python(script, *arguments):
 
 
 READ_ONLY = """
-import json, os, sys
+import hashlib, json, os, sys
 import numpy as np
 from vdsh import Document
 from vdsh.errors import VdshError

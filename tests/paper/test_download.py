@@ -184,7 +184,7 @@ def test_datasets_lists_what_there_is(vdsh, published, tmp_path):
 def test_datasets_downloads_one_and_tells_about_it(vdsh, published, tmp_path):
     before = vdsh("datasets", "tmc").stdout
     assert "not here; get it with: vdsh research datasets tmc --download" in before
-    assert "sha256   not published" in before
+    assert "sha256\tnot published" in before
     after = vdsh("datasets", "tmc", "--download").stdout
     assert f"where      {tmp_path / 'cache' / 'tmc'}\n" in after
     fact = json.loads(vdsh("datasets", "tmc", "--json", "--root", tmp_path / "cache").stdout)

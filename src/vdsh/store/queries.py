@@ -52,7 +52,8 @@ def rank_of(query: AnyQuery, rank: str | None) -> str:
     if isinstance(query, Query):
         return choose_rank(rank, is_text=query.has_words, is_vector=query.given_vector)
     if isinstance(query, VectorQuery):
-        return choose_rank(rank, is_text=bool(query.text), is_vector=True)
+        has_text = isinstance(query.text, str) and query.text != ""
+        return choose_rank(rank, is_text=has_text, is_vector=True)
     return choose_rank(rank, is_text=isinstance(query, str))
 
 

@@ -104,7 +104,10 @@ def bar(doing: str) -> Iterator[Callable[[int, int], None]]:
 def check_filter(engine: Engine, *, where: Filter | None) -> None:
     """Raise for a filter that found nothing, and never can for its form."""
     if where is not None:
-        check_possible(parse(where, engine.fields()), engine.count)
+        tree = parse(where, engine.fields())
+        # Nothing may have been looked for, so that the engine has not seen the filter yet.
+        engine.count(tree)
+        check_possible(tree, engine.count)
 
 
 def to_tree(engine: Engine, where: Filter | None) -> Tree | None:

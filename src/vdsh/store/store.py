@@ -515,7 +515,13 @@ class Store:
         with self._lock:
             if self._closed:
                 raise InputError(f"The store '{self._engine.shown}' is closed. Open it again.")
-            return work(self._engine)
+            try:
+                return work(self._engine)
+            except ModelChangedError:
+                # A collection of Milvus goes when the store gets another model; this finds the new
+                # one. Codes of the older model are refused again, so that a writer encodes anew.
+                self._follow(self._engine.meta())
+                return work(self._engine)
 
     def _read(
         self, work: Callable[[Snapshot], T], where: Filter | None, *, by_words: bool = False
