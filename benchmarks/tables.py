@@ -32,6 +32,13 @@ ASKED = {
     "whole posts": 'whole posts ("more like this")',
     "without a word": "subjects, without a common word",
 }
+JOURNEYS = {
+    "first_search": "the first search of a process",
+    "next_search": "the next search",
+    "write": "writing one document",
+    "fit": "learning `linear` from 500 texts",
+    "fit_and_quality": "the same, and measuring its quality",
+}
 PILES = {
     "notes": "notes",
     "markdown": "Markdown files",
@@ -183,6 +190,10 @@ TABLES: dict[str, Callable[[], str]] = {
             "warm": "{warm_median_ms:two} ms, {warm_p99_ms:two} ms",
         },
     ),
+    "journeys": Table(
+        lambda: named({key: read("journeys")[key] for key in JOURNEYS}, JOURNEYS),
+        {"": "{name}", "functions": "{functions}", "files": "{files}"},
+    ),
     "peers": Table(
         "words_peers",
         {
@@ -196,6 +207,15 @@ TABLES: dict[str, Callable[[], str]] = {
         },
     ),
     "only": worked.vectors_alone,
+    "quality": Table(
+        "quality",
+        {
+            "corpus": "{corpus}",
+            "method": "{model}",
+            "bits": "{bits}",
+            "precision at 100": "{precision:.3f}",
+        },
+    ),
     "hops": cells.hops,
     "beside 0.2": cells.beside_02,
     "teacher": cells.teacher,

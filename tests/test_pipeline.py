@@ -60,10 +60,15 @@ def test_validation_texts_may_come_with_or_without_labels(corpus):
     assert hasher.fit(texts[:60], validation=texts[60:]).hasher_.selected_on_ == ""
 
 
-def test_halves_choose_the_epoch_of_long_codes_only(corpus):
+def test_without_labels_short_texts_keep_the_linear_start_unless_epochs_are_given(corpus):
     texts, _ = corpus
-    long = TextHasher("vdsh", 32, random_state=0, **QUICK)
-    assert long.fit(texts[:60], validation=texts[60:]).hasher_.selected_on_ == "halves"
+    settings = {name: value for name, value in QUICK.items() if name != "epochs"}
+    kept = TextHasher("vdsh", 32, random_state=0, **settings)
+    kept.fit(texts[:60], validation=texts[60:])
+    assert (kept.hasher_.best_epoch_, kept.hasher_.epochs_) == (0, 1)
+    assert kept.hasher_.selected_on_ == ""
+    trained = TextHasher("vdsh", 32, random_state=0, **QUICK).fit(texts[:60])
+    assert trained.hasher_.best_epoch_ == QUICK["epochs"]
 
 
 def test_texts_without_known_words_get_one_code_and_a_counted_warning(fitted):

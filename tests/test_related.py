@@ -81,7 +81,8 @@ def test_terms_beyond_the_most_frequent_need_documents_for_a_vector(monkeypatch)
     words = weighted(csr_array(hstack([counts, rare], format="csr")))
 
     def with_vectors(terms, dependable, most):
-        for name, value in {"TERMS": terms, "DEPENDABLE": dependable, "MOST_TERMS": most}.items():
+        known = {"TERMS": terms, "DEPENDABLE": dependable, "MOST_TERMS": most}
+        for name, value in (known | {"SHORT": 0}).items():
             monkeypatch.setattr(f"vdsh.hashers.vdsh.lsa._{name}", value)
         return np.flatnonzero(np.abs(lsa._word_vectors(words)).max(axis=1) > 1e-6).tolist()
 

@@ -338,7 +338,7 @@ class WordsMachine(RuleBasedStateMachine):
                 document, code = self.model[hit.id]
                 assert (hit.text, bytes.fromhex(hit.code)) == (document.text, bytes(code))
                 having = dict.fromkeys(tokenize(document.text, shortest=1))
-                # The rarest word comes first; `test_identifiers` and `test_words` look at the order.
+                # The rarest comes first, which `test_identifiers` looks at.
                 assert set(hit.words) == {w for w in having if stem(w, spoken) in wanted}
 
     @rule(query=queries)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -133,8 +134,22 @@ def test_weightings():
     np.testing.assert_allclose(weigh(counts, "binary").toarray()[0], [0.5**0.5] * 2)
     roots = weigh(counts, "sqrt-tfidf", np.array([1, 3], np.float32))  # moon, orbit
     np.testing.assert_allclose(roots.toarray()[0], np.array([1, 18**0.5]) / 19**0.5, rtol=1e-6)
-    with pytest.raises(InputError, match="tfidf, sqrt-tfidf, tf, binary, given. Got 'bm25'"):
+    with pytest.raises(
+        InputError, match="tfidf, sqrt-tfidf, damped-tfidf, tf, binary, given. Got 'bm25'"
+    ):
         weigh(counts, "bm25")
+
+
+def test_damped_weights_are_counts_in_short_texts_and_roots_in_long_ones():
+    rows = [np.ones(n) for n in (5, 25, 60)]
+    counts = csr_array(np.stack([np.pad(4 * row, (0, 60 - len(row))) for row in rows]))
+    counts[0, 0] = counts[1, 0] = counts[2, 0] = 16
+    damped = weigh(counts, "damped-tfidf", np.ones(60, np.float32)).toarray()
+    ratios = damped[:, 0] / damped[:, 1]
+    np.testing.assert_allclose(ratios, [4, 4**0.75, 2], rtol=1e-6)
+    for row in range(3):  # a text alone has the weights that it has among others
+        alone = weigh(counts[[row]], "damped-tfidf", np.ones(60, np.float32))
+        assert (alone.toarray() == damped[row]).all()
 
 
 def test_vocabulary_keeps_the_words_in_most_documents():

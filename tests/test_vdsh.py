@@ -268,24 +268,47 @@ def test_bit_probabilities_agree_with_draws_from_the_posterior():
 
 @pytest.mark.parametrize(
     ("labelled", "chosen"),
-    [(1.0, "precision"), (0.5, "precision"), (0.2, "halves"), (0.0, "halves")],
+    [(1.0, "precision"), (0.5, "precision"), (0.2, ""), (0.0, "")],
 )
-def test_the_best_epoch_is_chosen_on_validation(labelled, chosen, corpus_):
+def test_labels_choose_an_epoch_where_there_are_enough(labelled, chosen, corpus_):
     X = corpus_.counts
     labels = some_labels(labelled)
     y, y_validation = (labels[:60], labels[60:]) if labelled else (None, None)
     hasher = VDSH(32, random_state=0, **QUICK)
     hasher.fit(X[:60], y, validation=(X[60:], y_validation))
-    scores = [epoch["validation"] for epoch in hasher.history_]
     assert hasher.selected_on_ == chosen
-    start, *trained = scores
-    best = max(trained)  # wins a tie with the start
-    assert hasher.best_epoch_ == (1 + trained.index(best) if best >= start else 0)
+    if not chosen:
+        assert {epoch["validation"] for epoch in hasher.history_} == {None}
+        assert hasher.best_epoch_ == len(hasher.history_) - 1
+
+
+def judged(monkeypatch, X, labels, scores):
+    """Train with given scores of each validation document: of the start, and of each epoch."""
+    left = iter(scores)
+    monkeypatch.setattr(training.Judge, "score", lambda judge, network: next(left))
+    settings = QUICK | {"epochs": len(scores) - 1}
+    return VDSH(16, random_state=0, **settings).fit(X, labels, validation=(X, labels))
+
+
+def test_an_epoch_replaces_the_start_only_by_two_standard_errors(corpus_, monkeypatch):
+    X, (_, labels) = corpus_.counts, toy_corpus()
+    start = np.full(100, 0.5)
+    # The mean gain is 0.019 or 0.021 here, and its standard error is 0.01.
+    spread = np.repeat([-0.1, 0.1], 50)
+    too_little = start + 0.019 + spread
+    enough = start + 0.021 + spread
+    assert judged(monkeypatch, X, labels, [start, too_little]).best_epoch_ == 0
+    assert judged(monkeypatch, X, labels, [start, too_little, enough]).best_epoch_ == 2
+    # From then on the better mean wins, by however little.
+    slightly_better = enough + 0.001
+    scores = [start, enough, slightly_better, enough]
+    assert judged(monkeypatch, X, labels, scores).best_epoch_ == 2
+    # A small gain of every document is a sure one.
+    assert judged(monkeypatch, X, labels, [start, start + 0.001]).best_epoch_ == 1
 
 
 @pytest.mark.parametrize(("kind", "n_bits", "share"), [(VDSH_S, 32, 0.2), (VDSH, 16, 0.0)])
 def test_few_labels_and_short_codes_keep_the_last_epoch(kind, n_bits, share, corpus_):
-    """Halves find each other best before training moves codes: precision 0.23 instead of 0.74."""
     X, labels = corpus_.counts, some_labels(share)
     hasher = kind(n_bits, random_state=0, **QUICK)
     hasher.fit(X[:60], labels[:60], validation=(X[60:], labels[60:]))
@@ -295,10 +318,8 @@ def test_few_labels_and_short_codes_keep_the_last_epoch(kind, n_bits, share, cor
 
 def test_the_linear_start_is_kept_where_training_does_harm(corpus_, monkeypatch):
     X, (_, labels) = corpus_.counts, toy_corpus()
-    scores = iter([0.9, 0.5, 0.8, 0.9])
-    monkeypatch.setattr(training.Judge, "score", lambda judge, network: next(scores))
-    given = {"validation": (X, labels)}
-    harmed = VDSH(16, random_state=0, **QUICK | {"epochs": 2}).fit(X, labels, **given)
+    scores = [np.full(80, score) for score in (0.9, 0.5, 0.8)]
+    harmed = judged(monkeypatch, X, labels, scores)
     still = VDSH(16, random_state=0, **QUICK | {"learning_rate": 1e-12, "epochs": 1})
     still.fit(X, labels)
     assert harmed.best_epoch_ == 0

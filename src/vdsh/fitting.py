@@ -13,6 +13,7 @@ from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
 from vdsh.evaluation.quality import Texts
 from vdsh.hashers import HASHERS, VectorHasher, default_method
+from vdsh.hashers.vdsh.lsa import are_short
 from vdsh.model import Model
 from vdsh.model.health import sample
 from vdsh.model.joint import JointModel
@@ -20,6 +21,7 @@ from vdsh.model.profile import hold_out
 from vdsh.pipeline import TextHasher
 from vdsh.progress import progress_bar, show_progress, training_bar
 from vdsh.store import Store
+from vdsh.text import BagOfWords
 
 __all__ = ["WITHOUT_TORCH", "fit_store", "fit_texts", "fit_vectors"]
 
@@ -28,6 +30,7 @@ WITHOUT_TORCH = (
     "'vdsh[train]') a network trains on from here, which improves short codes most."
 )
 LONG = 64  # bits
+SHORTEST_OF_SHORT = 16  # bits
 # Bits of a store's codes, and of how many different documents they are learned, at least. Of fewer
 # than 50 words say more; a bit more than a document has nothing to learn from.
 MOST_BITS = 128
@@ -74,8 +77,8 @@ def fit_store(
     n_documents = store.count()
     documents = store.sample(MOST_LEARNED)
     n_bits = choose_bits(n_bits, len({one.text for one in documents}), n_documents)
-    if method is None:  # of long codes the network improves little, and takes minutes
-        method = "vdsh-s" if labels else "linear" if n_bits >= LONG else default_method()
+    if method is None:
+        method = "vdsh-s" if labels else choose_method(n_bits, [one.text for one in documents])
     hasher = TextHasher(method, n_bits, random_state=random_state)
     hasher.check_settings()
     if HASHERS[hasher.model].supervised and all(one.labels is None for one in documents):
@@ -131,6 +134,28 @@ def choose_bits(n_bits: int | None, n_different: int, n_documents: int) -> int:
             f"Leave the number of bits out, which takes {fitting}. It answers as before."
         )
     return n_bits
+
+
+def choose_method(n_bits: int, texts: Sequence[str]) -> str:
+    """Choose the method to learn texts without labels with: the network only where it is better.
+
+    Of long codes it improves little and takes minutes; short texts it learns no better from 16 bits
+    on. Measured in docs/results.md, "Where the network wins".
+    """
+    if n_bits >= LONG:
+        return "linear"
+    if n_bits >= SHORTEST_OF_SHORT and _are_short(texts):
+        return "linear"
+    return default_method()
+
+
+def _are_short(texts: Sequence[str]) -> bool:
+    """Tell whether texts have few different words; a thousand of them say so."""
+    some = [texts[i] for i in sample(len(texts), 1_000)]
+    try:
+        return are_short(BagOfWords().fit_transform(some))
+    except InputError:  # no word is left to count, which learning will say
+        return False
 
 
 def embed_with_bar(texts: Sequence[str], model: str, *, progress: bool) -> Vectors:

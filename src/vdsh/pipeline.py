@@ -141,7 +141,8 @@ class TextHasher(Estimator):
         with bar as report:
             vectorizer.fit(texts)
             counts = vectorizer.transform(texts)
-            warn_of_empty(int((np.diff(counts.indptr) == 0).sum()), counts.shape[0])
+            n_empty = int((np.diff(counts.indptr) == 0).sum())
+            warn_of_empty(n_empty, counts.shape[0])
             held_out = _held_out(vectorizer, validation)
             hasher.fit(counts, labels, validation=held_out, vectors=vectors, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
@@ -151,6 +152,7 @@ class TextHasher(Estimator):
             "validation_documents": 0 if held_out is None else held_out[0].shape[0],
             "terms": counts.shape[1],
             "words_per_document": float(counts.sum() / counts.shape[0]),
+            "documents_without_words": n_empty,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         } | sampled
         if vectors is not None:

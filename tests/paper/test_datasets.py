@@ -48,6 +48,10 @@ def root(tmp_path):
     write_lines(tmp_path / "tmc" / "counts.svm.gz", reports)
     (tmp_path / "tmc" / "labels.txt").write_text("class01\nclass02\nclass03\n")
     (tmp_path / "tmc" / "counts_features.txt").write_text("word\n" * 15)
+    write(
+        "titles",
+        [{"id": str(i), "text": "effects of age", "labels": [str(i % 2)]} for i in range(30)],
+    )
     vectors = [f"0,{i % 2} {i + 1}:0.6 40:0.8 # subset1/{i}" for i in range(10)]
     write_lines(tmp_path / "rcv1" / "documents.svm.gz", vectors)
     (tmp_path / "rcv1" / "labels.txt").write_text("C11\nGCAT\n")
@@ -70,6 +74,14 @@ def test_reuters20_keeps_the_most_frequent_categories(root):
     parts = parts_of(cut)
     assert len({label for part in parts for labels in part.labels for label in labels}) == 20
     assert "rare" not in [name for part in parts for name in part.ids]
+
+
+def test_titles_are_short_texts_with_one_label_each(root):
+    data = load("titles", root=root)
+    assert [len(part.ids) for part in parts_of(data)] == [24, 3, 3]
+    assert data.train.texts[0] == "effects of age"
+    assert {len(labels) for part in parts_of(data) for labels in part.labels} == {1}
+    assert "titles of biomedical papers, 2 classes, 30 titles; random 80/10/10" in data.note
 
 
 def test_corpora_without_text_give_counts(root):
@@ -176,6 +188,7 @@ def test_docstrings_of_some_modules_are_read_in_a_moment():
         ("reuters", 10_788, 90, 1.235),
         ("reuters20", 9_855, 20, None),
         ("tmc", 12_153, 22, 2.059),
+        ("titles", 20_000, 20, 1),
     ],
 )
 def test_the_real_corpora_have_their_known_sizes(name, documents, labels, cardinality):

@@ -61,7 +61,7 @@ class Report(NamedTuple):
     kl: float | None = None
     # The newest validation score, see `selects_on`; None before the first.
     validation: float | None = None
-    selects_on: str = ""  # "precision", "halves" or "" when nothing chooses an epoch
+    selects_on: str = ""  # "precision" or "" when nothing chooses an epoch
     unit: str = "epoch"  # what `epoch` counts: "epoch", "bit", "layer", ...
 
 

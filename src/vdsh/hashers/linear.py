@@ -2,8 +2,8 @@
 
 Kin to self-taught hashing (D. Zhang et al., SIGIR 2010), with the rotation of iterative
 quantisation (Y. Gong and S. Lazebnik, CVPR 2011) and ridge regression in place of classifiers. It
-is nearly what `VDSH` starts from, and learns without torch. Words are regressed on signs: how far a
-document lies from a threshold need not be foretold, and costs precision where it is.
+is what `VDSH` starts from with 32 bits or more, and learns without torch. Words are regressed on
+soft signs; see `soft_signs`.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,7 @@ from scipy.special import log_ndtr
 from vdsh.codes import Scores
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress
-from vdsh.hashers.baselines.itq import signs
-from vdsh.hashers.vdsh.linear_map import MOST_TO_REGRESS, linear_map, turn
+from vdsh.hashers.vdsh.linear_map import MOST_TO_REGRESS, linear_map, soft_signs, turn
 from vdsh.hashers.vdsh.neighbours import MOST_LISTED
 from vdsh.hashers.vdsh.related import related
 from vdsh.jit import one_thread_each
@@ -37,8 +36,8 @@ class LinearHashing(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
-    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="sqrt-tfidf"
-        What the map sees; "given" takes the values as they are.
+    weighting : {"tfidf", "sqrt-tfidf", "damped-tfidf", "tf", "binary", "given"}
+        What the map sees; "given" takes the values as they are. By default "damped-tfidf".
     threshold : {"median", "sign", "best"}, default="sign"
         Where scores are cut; see `VDSH`.
     random_state : int, RandomState or None
@@ -57,7 +56,7 @@ class LinearHashing(Hasher):
     taught: ClassVar[bool] = True
     encoder = Regression
 
-    weighting: str = "sqrt-tfidf"
+    weighting: str = "damped-tfidf"
     threshold: str = "sign"
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
@@ -65,9 +64,9 @@ class LinearHashing(Hasher):
         with one_thread_each():  # sums of more threads would be others
             joined = sample(train.counts.shape[0], MOST_LISTED)
             vectors = None if train.vectors is None else train.vectors[joined]
-            places = related(train.counts[joined], 0, vectors, progress=progress).places
-            rows = sample(len(places), MOST_TO_REGRESS)
-            aims = signs(turn(places[rows], self.n_bits, seed))
+            others = related(train.counts[joined], 0, vectors, progress=progress)
+            rows = others.rows[sample(len(others.rows), MOST_TO_REGRESS)]
+            aims = soft_signs(turn(others.places[rows], self.n_bits, seed))
             found = linear_map(train.inputs[joined[rows]], aims)
         self.W_, self.b_ = found.W, found.b
         self.sigma_ = np.ones(self.n_bits, np.float32)

@@ -78,6 +78,8 @@ def _trained(facts: Mapping[str, Any], learned: Mapping[str, Any]) -> list[str]:
         f"vocabulary of {facts['terms']:,} terms",
         _labels(learned),
     ]
+    if n_empty := facts.get("documents_without_words"):  # older models do not say
+        said.append(f"{n_empty:,} of these documents have no known word: their codes say nothing")
     if (taught := facts.get("vectors")) is not None:
         size = taught["dimensions"]
         said.append(f"taught by vectors of {size:,} dimensions{_source(taught, 'from')}")
@@ -129,6 +131,11 @@ def _quality(model: "Model") -> list[str]:
 def _selection(model: "Model") -> str:
     """Say by what the kept epoch was chosen."""
     learned, kind = model.learned, model.learned.get("selected_on_", "")
+    if not kind and "best_epoch_" in learned and model.training["validation_documents"]:
+        return (
+            "how good the codes are was not measured (`vdsh fit` does); without labels nothing "
+            "tells which epoch is best"
+        )
     if not kind:
         return "not validated: no documents were held out"
     score = learned["history_"][learned["best_epoch_"]]["validation"]

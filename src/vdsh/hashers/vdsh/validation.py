@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import torch
-from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
 from vdsh.codes import FIXED
@@ -11,80 +11,70 @@ from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.hashers.vdsh.estimators import VDSH
-from vdsh.hashers.vdsh.linear_start import SHORT
 from vdsh.hashers.vdsh.network import Network
-from vdsh.metrics.by_threshold import MOST_QUERIES, choose_judged, choose_k
-from vdsh.metrics.ranking import Tally, ndcg_at, precision_at
-from vdsh.model.health import sample
-from vdsh.text.counts import halves
+from vdsh.metrics.by_threshold import choose_judged, choose_k
+from vdsh.metrics.ranking import Tally, Values, precision_at
 
 _ENCODE = 1024  # documents at a time on a CPU
 _LABELLED = 0.3  # share from which epochs are judged by labels: few say little of precision
-_OTHERS = 2_000  # training documents that halves are hidden among
+_ERRORS = 2  # standard errors by which an epoch has to be better than a linear start
 
 
 class Judge:
-    """Scores the network on validation data: precision where labels allow it, else halves.
+    """Scores the network by the precision of validation documents, whose labels are known."""
 
-    Halves: one half of a validation document looks for the other one, which lies among those of
-    the others and 2,000 training documents (nDCG: 1 where it always comes first).
-    """
+    kind = "precision"
 
-    def __init__(self, kind: str, threshold: str, train: Documents, queries: Documents) -> None:
-        self.kind, self.threshold = kind, threshold
+    def __init__(
+        self, threshold: str, train: Documents, queries: Documents, relevant: Tensor
+    ) -> None:
+        self.threshold = threshold
         self.k = choose_k(train.n_docs)
         # Cut once, not after every epoch.
         self.train, self.queries = list(_batches(train)), list(_batches(queries))
-        if kind == "precision":
-            self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
-        else:
-            shape = queries.n_docs, train.n_docs
-            self.relevant = torch.eye(*shape, dtype=torch.bool, device=train.device)
+        self.relevant = relevant  # (n_queries, n_docs)
 
     @classmethod
     def choose(
         cls, hasher: VDSH, train: Examples, validation: Examples | None, device: torch.device
     ) -> "Judge | None":
-        """Make the judge that the validation data allows; None without any, or without halves.
+        """Make the judge that the validation data allows; None without enough labels.
 
-        Where labels are few, and where there are none and codes are short, nothing can judge:
-        halves find each other best before training has moved the codes. The last epoch is good
-        there.
+        Without labels nothing we tried agrees with them: halves of documents that look for one
+        another, and documents that look for their neighbours in the graph or for their cluster,
+        prefer epochs that labels do not (docs/decisions.md).
         """
         if validation is None:
             return None
         known, asked = train.labels, validation.labels
-        if known and asked and min(known.known.mean(), asked.known.mean()) >= _LABELLED:
-            rows, query_rows, known, asked = choose_judged(known, asked)
-            kind, database = "precision", Examples(train.inputs[rows], train.counts[rows], known)
-            queries = Examples(validation.inputs[query_rows], validation.counts[query_rows], asked)
-        elif hasher.n_bits < SHORT or (hasher.supervised and known and known.known.any()):
+        if not known or not asked or min(known.known.mean(), asked.known.mean()) < _LABELLED:
             return None
-        else:
-            one, two = halves(validation.counts[sample(validation.counts.shape[0], MOST_QUERIES)])
-            if not one.shape[0]:
-                return None
-            others = train.counts[sample(train.counts.shape[0], _OTHERS)]
-            hidden = csr_array(vstack([two, others], format="csr"))
-            kind, both = "halves", (hidden, one)
-            database, queries = (Examples(hasher._weigh(part), part, None) for part in both)
-        parts = (Documents(part, hasher.target, device) for part in (database, queries))
-        return cls(kind, hasher.threshold, *parts)
+        rows, query_rows, known, asked = choose_judged(known, asked)
+        database = Examples(train.inputs[rows], train.counts[rows], known)
+        queries = Examples(validation.inputs[query_rows], validation.counts[query_rows], asked)
+        documents = Documents(database, hasher.target, device)
+        asking = Documents(queries, hasher.target, device)
+        relevant = asking.labels @ documents.labels.T > 0
+        return cls(hasher.threshold, documents, asking, relevant)
 
-    def score(self, network: Network) -> float:
-        """Score a network; more is better."""
+    def score(self, network: Network) -> Values:
+        """Score a network query by query, (n_queries,); more is better."""
         database, queries = _means(network, self.train), _means(network, self.queries)
         # "best" is a search of its own, after training, that starts from the better of these.
         names = FIXED if self.threshold == "best" else (self.threshold,)
-        return max(self._score(name, database, queries) for name in names)
+        return max((self._score(name, database, queries) for name in names), key=np.mean)
 
-    def _score(self, threshold: str, database: Tensor, queries: Tensor) -> float:
-        """Let validation documents search the training documents, or halves the other ones."""
+    def _score(self, threshold: str, database: Tensor, queries: Tensor) -> Values:
+        """Let validation documents search the training documents."""
         cut = _median(database) if threshold == "median" else torch.zeros_like(database[0])
-        counts = tally(queries > cut, database > cut, self.relevant)
-        if self.kind == "halves":
-            return float(ndcg_at(counts, len(database)).mean())
-        return float(precision_at(counts, self.k).mean())
+        return precision_at(tally(queries > cut, database > cut, self.relevant), self.k)
+
+
+def is_clearly_better(scores: Values, others: Values) -> bool:
+    """Tell whether scores are better than others of the same queries by two standard errors."""
+    gains = scores - others
+    error = gains.std() / max(len(gains), 1) ** 0.5
+    return bool(gains.mean() > _ERRORS * error)
 
 
 def _batches(documents: Documents) -> Iterator[SparseBatch]:

@@ -3,10 +3,17 @@
 import os
 
 from vdsh.errors import InputError, suggest
-from vdsh.paper.datasets import newsgroups, rcv1, reuters, tmc
+from vdsh.paper.datasets import newsgroups, rcv1, reuters, titles, tmc
 from vdsh.paper.datasets.base import Dataset, Source, Split, cut, locate, random_split
 
-_SOURCES = (newsgroups.SOURCE, reuters.SOURCE, reuters.SOURCE_20, tmc.SOURCE, rcv1.SOURCE)
+_SOURCES = (
+    newsgroups.SOURCE,
+    reuters.SOURCE,
+    reuters.SOURCE_20,
+    tmc.SOURCE,
+    rcv1.SOURCE,
+    titles.SOURCE,
+)
 DATASETS = {source.name: source for source in _SOURCES}
 
 __all__ = ["DATASETS", "Dataset", "Source", "Split", "find", "load", "random_split"]
