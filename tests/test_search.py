@@ -8,7 +8,6 @@ from vdsh.codes import unpack
 from vdsh.errors import FolderError, InputError, MissingFileError, VdshError, WriteError
 from vdsh.search import HammingIndex, RowIndex, probing
 from vdsh.search.index_file import map_arrays, write_arrays
-from vdsh.search.view_kernels import take
 
 LENGTHS = [8, 16, 24, 32, 64, 128, 248, 256, 1024]
 
@@ -569,18 +568,3 @@ def test_codes_are_known_by_numbers_too(codes, tmp_path):
         assert [ids[i] for i in kept[np.argsort(keys)]] == sorted(ids[i] for i in kept)
     with pytest.raises(FolderError, match="other documents"):
         index.take(np.array([9001]))
-
-
-@pytest.mark.parametrize("codes", [random_codes(3000, 32), repeated_codes(3000, 40)])
-@pytest.mark.parametrize("kind", [str, int])
-def test_kernels_look_codes_up_by_row(codes, kind, tmp_path):
-    ids = [kind(i) for i in np.random.default_rng(1).permutation(3000)]
-    numbers = np.random.default_rng(2).permutation(9000)[:3000]
-    index = HammingIndex(codes[:2000], ids=ids[:2000], numbers=numbers[:2000])
-    index.add(codes[2000:], ids=ids[2000:], numbers=numbers[2000:])
-    index.save(tmp_path / "index")
-    for some in index, HammingIndex.open(tmp_path / "index"):
-        rows, view = np.array([0, 2999, 5, 2000, 1999]), some.view()
-        assert np.array_equal(some.rows_of(numbers[rows]), rows)
-        for mine, theirs in zip(take(view.facts, rows), some.take(numbers[rows]), strict=True):
-            assert np.array_equal(mine, theirs)

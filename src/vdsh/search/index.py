@@ -13,7 +13,7 @@ from vdsh.errors import FolderError, InputError, needing
 from vdsh.search.checks import check_codes, check_count, check_ids, check_memory, check_queries
 from vdsh.search.id_kinds import GivenIds, IdArray, IntegerIds, check_kind, make_ids, show
 from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
-from vdsh.search.parts import Mask, RowHits, Rows, View
+from vdsh.search.parts import Mask, RowHits, Rows
 from vdsh.search.rows import RowIndex
 
 if TYPE_CHECKING:
@@ -188,11 +188,6 @@ class HammingIndex:
         self._order_ties()
         keys = self._rows.keys
         return self._rows.take(rows), rows if keys is None else keys[rows]
-
-    def view(self) -> View | None:
-        """Show kernels the codes by row; None where they are on a GPU."""
-        self._order_ties()
-        return self._rows.view() if isinstance(self._rows, RowIndex) else None
 
     def within(self, queries: Codes, radius: int, *, mask: Any | None = None) -> Hits | list[Hits]:
         """Find every code within `radius` bits of each query.

@@ -111,14 +111,6 @@ class Rules(NamedTuple):
     in_order: bool
 
 
-class View(NamedTuple):
-    """Codes as `view_kernels` looks them up."""
-
-    # Bytes of a code, rows of the main part, lengths of what is kept and where it lies.
-    facts: NDArray[np.int64]
-    kept: tuple[NDArray[Any], ...]
-
-
 class RowHits(NamedTuple):
     """Row numbers, nearest first, and their distances."""
 

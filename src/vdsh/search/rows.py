@@ -1,9 +1,7 @@
 """RowIndex: exact Hamming search over numbered rows, the layer under `HammingIndex`."""
 
 from collections.abc import Sequence
-from operator import is_
 from threading import Lock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +20,6 @@ from vdsh.search.parts import (
     Rows,
     Rules,
     Strips,
-    View,
     as_hits,
     by_query,
     in_order,
@@ -115,7 +112,6 @@ class RowIndex(NumberedRows):
         self.tables = tables
         self._keeper = TableKeeper()
         self._was_searched = False
-        self._shown: tuple[tuple[Any, ...], View] | None = None  # of what, and how kernels see it
         self._main: Partition
         self._lock = Lock()
         self._keys: NDArray[np.int64] | None = None
@@ -186,21 +182,6 @@ class RowIndex(NumberedRows):
         codes = np.empty((len(rows), self.n_bytes), np.uint8)
         codes[~late], codes[late] = main.take(rows[~late]), tail.take(rows[late] - n)
         return codes
-
-    def view(self) -> View:
-        """Show kernels the codes by row."""
-        with self._lock:
-            main, tail, given = self._main, self._tail.strips.data, self._keys
-        if self._shown and all(map(is_, self._shown[0], (main, tail, given))):
-            return self._shown[1]
-        keys = NO_KEYS if given is None else given.astype(np.int64, copy=False)
-        kept = main.strips.data, tail, main.positions, keys
-        lengths = [len(array) for array in kept]
-        addresses = [array.__array_interface__["data"][0] for array in kept]
-        facts = [self.n_bytes, main.n_rows, *lengths, *addresses]
-        view = View(np.array(facts, np.int64), kept)
-        self._shown = (main, tail, given), view
-        return view
 
     def compact(self) -> Rows:
         """Forget removed rows, numbering the others anew; return their old numbers in order."""
