@@ -46,6 +46,8 @@ class SegmentRow(NamedTuple):
     docs: int
     n_bytes: int  # of its blocks
     gone: int = 0
+    # Bytes of its head: a reader that knows the segment notices when it was cut short since.
+    n_bytes_of_head: int = 0
 
     @property
     def end(self) -> int:
@@ -265,7 +267,7 @@ def _add_tombstones(connection: Connection, row: SegmentRow, places: bytes) -> N
 def _list_rows(connection: Connection) -> list[SegmentRow]:
     """List the segments, in the order of their documents; raise where they cannot be ours."""
     query = (
-        "SELECT segment, first, span, docs, size, IFNULL(LENGTH(places), 0) "
+        "SELECT segment, first, span, docs, size, IFNULL(LENGTH(places), 0), LENGTH(data) "
         "FROM words LEFT JOIN word_tombstones USING (segment) ORDER BY first"
     )
     rows = [SegmentRow(*row) for row in connection.execute(query)]
